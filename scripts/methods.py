@@ -20,12 +20,14 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
 import methods_begins
+import methods_cli
 import methods_elixir
 import methods_errors
 from described import ROOT, Documented, Operation, argument, files, flowing, refused, service
 from rankbridge.v1 import options_pb2 as pb
 
 CLIENT = ROOT / "pyclient" / "rankbridge"
+CLI = ROOT / "server" / "rankbridge_server" / "cli" / "operations.py"
 ELIXIR = ROOT / "elixir_client" / "lib" / "rank_bridge"
 
 WIDTH = 108
@@ -391,6 +393,7 @@ def written(documented: list[Documented]) -> Iterator[tuple[Path, str]]:
     yield coordinator, formatted(coordinator, methods_begins.written(coordinator, documented, GIVEN))
     exceptions = CLIENT / "errors.py"
     yield exceptions, formatted(exceptions, methods_errors.written(exceptions, documented))
+    yield CLI, formatted(CLI, methods_cli.written(CLI, documented))
     yield from methods_elixir.written(ELIXIR, documented)
 
 

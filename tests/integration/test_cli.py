@@ -14,9 +14,10 @@ import grpc
 import pytest
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 
-from rankbridge.v1 import rank_service_pb2, ref_service_pb2
+from rankbridge.v1 import operation_service_pb2, rank_service_pb2, ref_service_pb2
 from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
 from rankbridge.v1.ref_service_pb2_grpc import RefServiceStub
+from rankbridge_server.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -37,63 +38,112 @@ def call(gang: RunningGang, *arguments: str) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def ids(lines: list[Any]) -> str:
-    return "refs=" + ",".join(line["ref"] for line in lines)
+def ids(lines: list[Any]) -> list[str]:
+    return [line["ref"] for line in lines]
 
 
 def test_a_program_of_calls_gives_values(gloo2: RunningGang) -> None:
-    made = call(gloo2, "create", "dtype=float32", "shape=2", "init=full:1.5")
-    sums = call(gloo2, "all_reduce", ids(made), "op=sum")
-    assert call(gloo2, "get", ids(sums)) == [[3.0, 3.0]] * 2
+    made = call(gloo2, "create", "float32", "2", "--init", "full:1.5")
+    sums = call(gloo2, "all_reduce", *ids(made), "--op", "sum")
+    assert call(gloo2, "get", *ids(sums)) == [[3.0, 3.0]] * 2
     assert call(gloo2, "barrier") == [None]
-    assert call(gloo2, "release", ids(made + sums)) == [4]
+    assert call(gloo2, "release", *ids(made + sums)) == [4]
     assert call(gloo2, "list") == []
 
 
 def test_sizes_are_a_list_or_rows(gloo2: RunningGang) -> None:
-    made = call(gloo2, "put", "value=[1, 2, 3]", "dtype=int64")
-    parts = call(gloo2, "reduce_scatter", ids(made), "sizes=1,2")
-    assert call(gloo2, "get", ids(parts)) == [[2], [4, 6]]
-    joined = call(gloo2, "all_gather", ids(parts), "sizes=1,2")
-    assert call(gloo2, "get", ids(joined)) == [[2, 4, 6]] * 2
-    swapped = call(gloo2, "all_to_all", ids(made), "sizes=1,2/0,3")
-    assert call(gloo2, "get", ids(swapped)) == [[1], [2, 3, 1, 2, 3]]
-    call(gloo2, "release", ids(made + parts + joined + swapped))
+    made = call(gloo2, "put", "[1, 2, 3]", "--dtype", "int64")
+    parts = call(gloo2, "reduce_scatter", *ids(made), "--sizes", "1,2")
+    assert call(gloo2, "get", *ids(parts)) == [[2], [4, 6]]
+    joined = call(gloo2, "all_gather", *ids(parts), "--sizes", "1,2")
+    assert call(gloo2, "get", *ids(joined)) == [[2, 4, 6]] * 2
+    swapped = call(gloo2, "all_to_all", *ids(made), "--sizes", "1,2/0,3")
+    assert call(gloo2, "get", *ids(swapped)) == [[1], [2, 3, 1, 2, 3]]
+    listed = call(gloo2, "all_gather", *ids(made), "--layout", "list")
+    assert [len(line) for line in listed] == [2, 2]
+    call(gloo2, "release", *ids(made + parts + joined + swapped + listed[0] + listed[1]))
+
+
+def test_values_are_json(gloo2: RunningGang) -> None:
+    assert call(gloo2, "all_gather_object", '{"a": [1, null]}', "true") == [[{"a": [1, None]}, True]] * 2
+    assert call(gloo2, "broadcast_object", '"x"', "--src-rank-in-group", "1") == ["x", "x"]
+    assert call(gloo2, "all_reduce_value", "--op", "max", "--", "-1.5", "-2") == [-1.5, -1.5]
+    made = call(gloo2, "create", "int8", "2", "--init", "full:3")
+    given = json.dumps({"n": 1, "w": {"ref": made[0]["ref"]}})
+    given_to = call(gloo2, "broadcast_tensor_dict", given)
+    assert [line["n"] for line in given_to] == [1, 1]
+    assert call(gloo2, "get", given_to[1]["w"]["ref"]) == [[3, 3]]
+    call(gloo2, "release", *ids(made), *{line["w"]["ref"] for line in given_to} - set(ids(made)))
+
+
+def test_one_rank_is_called_alone(gloo2: RunningGang) -> None:
+    made = call(gloo2, "put", "[7]", "--dtype", "int64")
+    with subprocess.Popen(
+        [RANKBRIDGE, "call", "recv", "--rank", "1", "--endpoints", str(gloo2.endpoints_file)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as receiving:
+        call(gloo2, "send", made[0]["ref"], "--rank", "0", "--dst-rank-in-group", "1")
+        came, source = json.loads(receiving.communicate(timeout=TIMEOUT_S)[0])
+    assert (source, call(gloo2, "get", came["ref"])) == (0, [[7]])
+    call(gloo2, "release", *ids(made), came["ref"])
 
 
 def test_groups_are_made_used_and_destroyed(gloo2: RunningGang) -> None:
-    assert call(gloo2, "new_group", "name=one", "ranks=1")[0]["ranks"] == [1]
-    made = call(gloo2, "put", "value=[[1, 2], [3, 4]]", "dtype=int64")
-    gathered = call(gloo2, "all_gather", f"refs={made[1]['ref']}", "dim=0", "group=one")
+    assert call(gloo2, "new_group", "one", "1")[0]["ranks"] == [1]
+    made = call(gloo2, "put", "[[1, 2], [3, 4]]", "--dtype", "int64")
+    gathered = call(gloo2, "all_gather", made[1]["ref"], "--dim", "0", "--group", "one")
     assert gathered[0]["shape"] == [2, 2]
     assert [line["group"] for line in call(gloo2, "groups")] == ["one", "world"]
     assert re.search(r"^one +1 ", cli(gloo2, "status").stdout, re.MULTILINE)
-    call(gloo2, "destroy_group", "name=one")
+    call(gloo2, "destroy_group", "one")
     assert [line["group"] for line in call(gloo2, "groups")] == ["world"]
     assert not re.search(r"^one ", cli(gloo2, "status").stdout, re.MULTILINE)
-    call(gloo2, "release", ids(made + gathered))
+    call(gloo2, "release", *ids(made + gathered))
 
 
 def test_status_shows_ranks_groups_and_refs(gloo2: RunningGang) -> None:
-    made = call(gloo2, "create", "dtype=int8", "shape=3")
-    shown = cli(gloo2, "status")
-    call(gloo2, "release", ids(made))
-    assert shown.returncode == 0, shown.stderr
+    made = call(gloo2, "create", "int8", "3")
+    shown, told = cli(gloo2, "status"), cli(gloo2, "status", "--json")
+    call(gloo2, "release", *ids(made))
+    assert (shown.returncode, told.returncode) == (0, 0), shown.stderr
     for rank, pid in enumerate(gloo2.pids):
-        assert re.search(rf"^{rank} +{pid} .* gloo +1 +formed +0$", shown.stdout, re.MULTILINE)
+        row = rf"^{rank} +{pid} .* gloo +1 +formed +\d\d:\d\d:\d\d +0$"
+        assert re.search(row, shown.stdout, re.MULTILINE)
     assert re.search(r"^world +0 1 +1 +\d+ \d+$", shown.stdout, re.MULTILINE)
     assert re.search(r"^\(shared\) +1 1 +3 3$", shown.stdout, re.MULTILINE)
+    answer = json.loads(told.stdout)
+    assert (answer["whole"], [it["pid"] for it in answer["ranks"]], answer["pending"]) == (
+        True,
+        gloo2.pids,
+        [],
+    )
+
+
+def test_every_operation_of_the_proto_has_a_command() -> None:
+    kinds = {*operation_service_pb2.Operation.DESCRIPTOR.fields_by_name}
+    done = cli(None, "call", "--help")
+    offered = set(re.findall(r"^  ([a-z_]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE))
+    # What takes other operations, or belongs to a session that ends with its controller.
+    others = {"coalesce", "run_program", "replay", "begin_capture", "end_capture"}
+    assert kinds - offered == others & kinds
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("all_reduce", "refs=nonsense"), "no ref 'nonsense'"),
-        (("all_reduce", "op"), "'op' is not an argument of all_reduce"),
-        (("barrier", "colour=red"), "'colour=red' is not an argument of barrier"),
-        (("create", "dtype=float32", "shape=2", "init=ones"), "say one of zeros"),
-        (("broadcast", "in_place=maybe"), "say true or false"),
-        (("put", "value=[1,"), "value='[1,'"),
+        (("all_reduce", "nonsense"), "no ref 'nonsense'"),
+        (("all_reduce", "1", "--opp", "sum"), "No such option '--opp'. Did you mean '--op'?"),
+        (("all_reduce", "1", "--op", "mean"), "'mean' is not one of 'sum', 'product'"),
+        (("broadcast", "1", "--src", "0"), "'--src'"),
+        (("barrier", "red"), "unexpected extra argument (red)"),
+        (("create", "float32", "2", "--init", "ones"), "say one of zeros"),
+        (("create", "float32", "two"), "two"),
+        (("put", "[1,"), "'[1,' is no JSON"),
+        (("broadcast_object", "red"), "a text is '\"red\"'"),
+        (("all_to_all", "1", "--input-sizes", "1,1"), "--input-sizes is for a call with --rank"),
+        (("send", "1", "--dst-rank-in-group", "1"), "Missing option '--rank'"),
+        (("all_reduse", "1"), "No such command 'all_reduse'"),
     ],
 )
 def test_arguments_that_cannot_be_read_are_named(
@@ -106,7 +156,7 @@ def test_arguments_that_cannot_be_read_are_named(
 
 
 def test_what_the_ranks_refuse_is_told_with_every_ranks_part(gloo2: RunningGang) -> None:
-    done = cli(gloo2, "call", "barrier", "group=nowhere")
+    done = cli(gloo2, "call", "barrier", "--group", "nowhere")
     assert done.returncode == 1
     assert "nowhere" in done.stderr
     assert "Traceback" not in done.stderr
@@ -127,10 +177,10 @@ def test_a_gang_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", [(), ("up",), ("rank",), ("status",), ("call",)])
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
 def test_help_is_printed(command: tuple[str, ...]) -> None:
     done = cli(None, *command, "--help")
-    assert (done.returncode, done.stdout.startswith(f"usage: {' '.join(('rankbridge', *command))}")) == (
+    assert (done.returncode, done.stdout.startswith(f"Usage: {' '.join(('rankbridge', *command))}")) == (
         0,
         True,
     )

@@ -1,195 +1,127 @@
-"""`rankbridge call`: any operation from the shell."""
+"""`rankbridge call`: an operation from the shell."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .gangs import NoGang, add_endpoints, complain, connected
-from .progress import progress
+import click
+
+from . import arguments
+from .calling import COMMON, OF_CALL, RANK, command, given
+from .operations import OPERATIONS, Argument, Operation
+from .options import Option, Options
+from .other_calls import commands
 
 if TYPE_CHECKING:
-    from rankbridge import Gang, Ref
+    from rankbridge import Gang, Rank
 
-_COMMON = ("group", "operation_id", "generation")
-_EPILOG = """\
-operations and their arguments:
-{operations}
-All of them but create, put, get, describe, list and release also take group=NAME, operation_id=ID, generation=N.
+_HELP = """Run one operation on the ranks of a gang, and print what it gives as JSON: a line for each member
+of the group, one line with --rank.
 
-examples:
-  rankbridge call create dtype=float32 shape=2,3 init=full:1.5
-  rankbridge call all_reduce refs=0.5f1e.1,1.77ab.1,2.90c2.1,3.1b0d.1 op=sum
-  rankbridge call get refs=2.90c2.2
-  rankbridge call all_gather refs=0.5f1e.1,1.77ab.1 sizes=3,5
-  rankbridge call all_to_all refs=0.5f1e.1,1.77ab.1 sizes=1,2/4,1     (a row for each member)
+\b
+  rankbridge call create float32 2,3 --init full:1.5
+  rankbridge call all_reduce 0.5f1e.1 1.77ab.1 2.90c2.1 3.1b0d.1 --op sum
+  rankbridge call get 2.90c2.2
+  rankbridge call broadcast_object '{"lr": 0.1}'
+  rankbridge call send 0.5f1e.1 --rank 0 --dst-rank-in-group 1
 
-Refs belong to the ranks' shared sessions: they stay until they are released. Every result is one line of JSON.
+Refs belong to the ranks' shared sessions: they stay until they are released. A value is JSON; what begins with a minus
+stands behind --.
 """
 
 
-class BadArgument(ValueError):
-    """An argument that the operation does not take, or that cannot be read."""
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """An operation of the shell: names of its arguments, and the call."""
-
-    arguments: tuple[str, ...]
-    call: Callable[[Gang, dict[str, Any]], Any]
-
-
-def _method(name: str, *arguments: str, common: tuple[str, ...] = _COMMON) -> Command:
-    return Command((*arguments, *common), lambda gang, given: getattr(gang, name)(**given))
-
-
-COMMANDS: dict[str, Command] = {
-    "barrier": _method("barrier"),
-    "broadcast": _method("broadcast", "refs", "src_rank_in_group", "in_place"),
-    "scatter": _method("scatter", "refs", "src_rank_in_group", "dim"),
-    "gather": _method("gather", "refs", "dst_rank_in_group", "dim", "sizes"),
-    "all_gather": _method("all_gather", "refs", "dim", "sizes"),
-    "all_to_all": _method("all_to_all", "refs", "dim", "sizes"),
-    "reduce": _method("reduce", "refs", "op", "dst_rank_in_group"),
-    "all_reduce": _method("all_reduce", "refs", "op", "in_place"),
-    "reduce_scatter": _method("reduce_scatter", "refs", "op", "dim", "sizes"),
-    "new_group": _method("new_group", "name", "ranks"),
-    "destroy_group": Command(("name",), lambda gang, given: gang.destroy_group(given["name"])),
-    "groups": Command((), lambda gang, given: gang.groups()),
-    "form": Command((), lambda gang, given: gang.form()),
-    "create": _method("create", "dtype", "shape", "init", common=()),
-    "put": Command(("value", "dtype"), lambda gang, given: gang.put_same(_array(**given))),
-    "get": Command(("refs",), lambda gang, given: [it.tolist() for it in gang.get(given["refs"])]),
-    "describe": _method("describe", "refs", common=()),
-    "list": Command((), lambda gang, given: [ref for refs in gang.list_refs() for ref in refs]),
-    "release": _method("release", "refs", common=()),
-}
-
-
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    operations = "\n".join(
-        f"  {name:14} {' '.join(f'{it}=' for it in command.arguments if it not in _COMMON)}".rstrip()
-        for name, command in COMMANDS.items()
-    )
-    parser = commands.add_parser(
-        "call",
-        help="run any operation on all ranks of a gang",
-        description="Run one operation on all ranks of a gang and print what it gives.",
-        epilog=_EPILOG.format(operations=operations),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_endpoints(parser)
-    parser.add_argument("operation", metavar="OPERATION", choices=COMMANDS, help="see below")
-    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="arguments of the operation")
-    parser.set_defaults(run=run)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Runs the command; returns the exit status."""
-    from rankbridge import RankBridgeError
-
-    command = COMMANDS[options.operation]
-    try:
-        with connected(options) as gang:
-            given = _read(gang, options.operation, command, options.arguments)
-            with progress(options.operation):
-                outcome = command.call(gang, given)
-    except (BadArgument, TypeError) as error:
-        print(f"rankbridge call {options.operation}: {error}", file=sys.stderr)
-        return 2
-    except (NoGang, RankBridgeError) as error:
-        return complain(f"call {options.operation}", error)
-    for line in outcome if isinstance(outcome, list) else [outcome]:
-        print(json.dumps(_outcome_json(line)))
-    return 0
-
-
-def _read(gang: Gang, operation: str, command: Command, arguments: list[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for argument in arguments:
-        name, equals, text = argument.partition("=")
-        if not equals or name not in command.arguments:
-            takes = ", ".join(f"{it}=" for it in command.arguments) or "nothing"
-            raise BadArgument(f"{argument!r} is not an argument of {operation}, which takes {takes}")
-        try:
-            given[name] = _PARSERS[name](gang, text)
-        except ValueError as error:
-            raise BadArgument(f"{name}={text!r}: {error}") from error
-    return given
-
-
-def _refs(gang: Gang, text: str) -> list[Ref]:
-    known = {ref.id: ref for refs in gang.list_refs() for ref in refs}
-    try:
-        return [known[ref_id] for ref_id in text.split(",")]
-    except KeyError as missing:
-        raise ValueError(f"no ref {missing} in the ranks' shared sessions") from None
-
-
-def _ints(gang: Gang, text: str) -> list[int]:
-    return [int(part) for part in text.split(",") if part]
-
-
-def _sizes(gang: Gang, text: str) -> list[int] | list[list[int]]:
-    return [_ints(gang, row) for row in text.split("/") if row] if "/" in text else _ints(gang, text)
-
-
-def _bool(gang: Gang, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError("say true or false")
-    return text == "true"
-
-
-def _init(gang: Gang, text: str) -> Any:
-    import rankbridge
-
-    makers: dict[str, Callable[..., Any]] = {
-        "zeros": rankbridge.zeros,
-        "full": rankbridge.full,
-        "arange": rankbridge.arange,
-        "uniform": rankbridge.uniform,
-        "normal": rankbridge.normal,
+def _option(it: Argument) -> Option:
+    if it.kind == "flag":
+        return Option(_flag(it.name), is_flag=True, help=it.help)
+    types: dict[str, Any] = {
+        "int": int,
+        "ints": arguments.ints,
+        "rows": arguments.rows,
+        "choice": click.Choice(it.choices),
+        "text": str,
     }
-    kind, _, rest = text.partition(":")
-    if kind not in makers:
-        raise ValueError(f"say one of {', '.join(makers)}, as in full:1.5, arange:0:2, uniform:SEED:LOW:HIGH")
-    return makers[kind](*(json.loads(part) for part in rest.split(":") if part))
+    metavar = {"int": "N", "ints": "N,N,...", "rows": "N,N/N,N/...", "text": "NAME"}.get(it.kind)
+    faces = {"gang": " (Without --rank.)", "rank": " (With --rank.)", "": ""}
+    text = it.help + faces[it.face]
+    return Option(_flag(it.name), type=types[it.kind], required=it.required, metavar=metavar, help=text)
 
 
-def _array(value: Any, dtype: str = "float32") -> Any:
-    import numpy as np
+def _one(given: Sequence[str]) -> str:
+    if len(given) != 1:
+        raise ValueError(f"with --rank, one is given: not {len(given)}")
+    return given[0]
 
-    return np.asarray(value, dtype=np.dtype(dtype))
+
+def _brought(it: Operation, gang: Gang, options: Options) -> dict[str, Any]:
+    """What the callers bring, by the name of the method's parameter."""
+    alone = options.rank is not None
+    match it.brings:
+        case "ref":
+            found = arguments.refs(gang, [_one(options.refs)] if alone else options.refs)
+            return {"ref": found[0]} if alone else {"refs": found}
+        case "value" | "number":
+            if alone:
+                return {"value": arguments.value(_one(options.values))}
+            return {"values": [arguments.value(text) for text in options.values]}
+        case "source_value":
+            return {} if options.value is None else {"value": arguments.value(options.value)}
+        case "source_values":
+            return {"values": [arguments.value(text) for text in options.values]} if options.values else {}
+        case "source_dict" | "dict":
+            return {} if options.tensors is None else {"tensors": arguments.tensors(gang, options.tensors)}
+        case "expected" if options.into is not None:
+            return {"expected": arguments.refs(gang, [options.into])[0]}
+        case "expected" if options.dtype is not None:
+            return {"expected": (options.dtype, options.shape or [])}
+    return {}
 
 
-_PARSERS: dict[str, Callable[[Any, str], Any]] = {
-    "refs": _refs,
-    "ranks": _ints,
-    "shape": _ints,
-    "sizes": _sizes,
-    "init": _init,
-    "in_place": _bool,
-    "value": lambda gang, text: json.loads(text),
-    **dict.fromkeys(
-        ("src_rank_in_group", "dst_rank_in_group", "dim", "generation"), lambda gang, text: int(text)
-    ),
-    **dict.fromkeys(("op", "name", "dtype", "group", "operation_id"), lambda gang, text: text),
+_BROUGHT: dict[str, list[click.Parameter]] = {
+    "ref": [click.Argument(["refs"], nargs=-1, required=True)],
+    "value": [click.Argument(["values"], nargs=-1, required=True)],
+    "number": [click.Argument(["values"], nargs=-1, required=True)],
+    "source_value": [click.Argument(["value"], required=False)],
+    "source_values": [click.Argument(["values"], nargs=-1)],
+    "source_dict": [click.Argument(["tensors"], required=False)],
+    "dict": [click.Argument(["tensors"])],
+    "expected": [
+        Option("--into", metavar="REF", help="a ref of the rank, which takes what comes"),
+        Option("--dtype", help="the dtype that must come"),
+        Option("--shape", type=arguments.ints, metavar="N,N,...", help="the shape that must come"),
+    ],
 }
 
 
-def _outcome_json(outcome: Any) -> Any:
-    from rankbridge import Group, Ref
+def _declared(it: Operation) -> click.Command:
+    """The command of an operation that the proto declares."""
 
-    if isinstance(outcome, Ref):
-        return {"rank": outcome.rank, "ref": outcome.id, "dtype": outcome.dtype, "shape": list(outcome.shape)}
-    if isinstance(outcome, Group):
-        return {"group": outcome.name, "ranks": list(outcome.ranks), "generation": outcome.generation}
-    if hasattr(outcome, "generation"):
-        return {"generation": outcome.generation, "world_size": outcome.world_size}
-    return outcome
+    def run(gang: Gang, options: Options) -> Any:
+        alone = options.rank is not None
+        caller: Gang | Rank = gang[options.rank] if alone else gang
+        face = "rank" if alone else "gang"
+        wrong = [
+            _flag(each.name)
+            for each in it.arguments
+            if each.face not in ("", face) and options.__dict__[each.name]
+        ]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is {'not ' if alone else ''}for a call with --rank")
+        named = [each.name for each in it.arguments if each.face in ("", face)]
+        by_name = given(options, [*named, *OF_CALL])
+        return getattr(caller, it.name)(**_brought(it, gang, options), **by_name)
+
+    alone = RANK if it.of_gang else Option("--rank", type=int, metavar="N", required=True, help=RANK.help)
+    own = [_option(each) for each in it.arguments]
+    return command(it.name, it.help, [*_BROUGHT.get(it.brings, []), *own, alone, *COMMON], run)
+
+
+COMMAND = click.Group(
+    "call", help=_HELP, subcommand_metavar="OPERATION [ARGS]...", context_settings={"max_content_width": 120}
+)
+for _each in (*map(_declared, OPERATIONS), *commands()):
+    COMMAND.add_command(_each)

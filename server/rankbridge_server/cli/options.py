@@ -57,7 +57,8 @@ class Command(click.Command):
         """Writes the options by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
                 section = getattr(parameter, "section", "Options")
                 sections.setdefault(section, []).append(record)
         for title, records in sections.items():
@@ -68,8 +69,3 @@ class Command(click.Command):
 
 
 JSON = Option("--json", "as_json", is_flag=True, help="one JSON object, for programs")
-
-
-def refused(option: str, text: str) -> click.UsageError:
-    """The error of an option's value that is no possible one."""
-    return click.UsageError(f"{option}: {text}")

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -197,9 +198,7 @@ def _meet(launched: Launched, master: tuple[str, int], mine: str, tokens: Tokens
     return opened
 
 
-def _form(
-    launched: Launched, given: Sequence[str], sidecar: Sidecar, tokens: JobTokens, gang: _Gang
-) -> None:
+def _form(launched: Launched, given: Sequence[str], sidecar: Sidecar, tokens: JobTokens, gang: _Gang) -> None:
     """As rank 0, form the first generation of all; `given`: pid and target of each."""
     if launched.rank != 0:
         return
@@ -207,9 +206,7 @@ def _form(
     with progress("forming the first generation"):
         formed = sidecar.form(list(targets), MEET_TIMEOUT_S)
     gang.publish(formed.generation, list(pids), [[one] for one in targets], tokens.now())
-    print(
-        f"ready: {launched.world_size} ranks on {gang.backend}, generation {formed.generation}", flush=True
-    )
+    print(f"ready: {launched.world_size} ranks on {gang.backend}, generation {formed.generation}", flush=True)
 
 
 class _Gang:

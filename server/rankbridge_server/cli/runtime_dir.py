@@ -85,7 +85,9 @@ def _locked() -> tuple[Path, int]:
 
 def running_gangs() -> list[Path]:
     """Endpoints files of this user's gangs that run on this host; of those that have the same TMPDIR."""
-    return sorted(path / GANG for path, held in _of_this_user(fcntl.LOCK_SH) if held and (path / GANG).exists())
+    return sorted(
+        path / GANG for path, held in _of_this_user(fcntl.LOCK_SH) if held and (path / GANG).exists()
+    )
 
 
 def _sweep() -> None:

@@ -1,66 +1,105 @@
-"""`rankbridge status`: ranks, groups and refs of a gang, as tables."""
+"""`rankbridge status`: ranks, groups, refs and pending operations of a gang."""
 
 from __future__ import annotations
 
-import argparse
+import json
+import sys
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from ..core.printable import printable
-from .gangs import NoGang, add_endpoints, complain, connected
+from .gangs import NoGang, complain, connected, gang_options
+from .options import JSON, Command, Option, Options
 from .progress import progress
+from .survey import Pending, Survey, survey
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from rankbridge import RankStatus
 
-
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "status",
-        help="show a gang's ranks, groups and refs",
-        description="Show a gang's ranks, groups and refs. Ends with 1 when a rank cannot be reached or its "
-        "generation is over.",
-    )
-    add_endpoints(parser)
-    parser.set_defaults(run=run)
+TIMEOUT_S = 3.0
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the command; returns the exit status."""
+def _run(options: Options) -> int:
     from rankbridge import RankBridgeError
 
     try:
-        with connected(options) as gang, progress("asking the ranks"):
-            statuses = gang.status()
+        with connected(options) as gang:
+            if options.watch:
+                return _watch(gang, options)
+            with progress("asking the ranks"):
+                found = survey(gang)
     except (NoGang, RankBridgeError) as error:
         return complain("status", error)
-    print(table(("rank", "pid", "host", "backend", "generation", "state", "pending"), _ranks(statuses)))
-    print()
-    print(table(("group", "ranks", "generation", "operations by rank"), _groups(statuses)))
-    print()
-    print(table(("session", "refs by rank", "bytes by rank"), _sessions(statuses)))
-    over = [it for it in statuses if it.generation_error]
-    for it in over:
-        print(f"\nrank {it.rank}: {printable(str(it.generation_error))}")
-    return 1 if over else 0
+    if options.as_json:
+        print(json.dumps(_as_json(found)))
+    else:
+        from .tables import show
+
+        show(_page(found))
+    return 0 if found.is_whole else 1
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows in columns as wide as they need."""
-    lines = [list(head), *([printable(str(cell)) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+def _watch(gang: Any, options: Options) -> int:
+    found = None
+    if options.as_json or not sys.stdout.isatty():
+        from .tables import show
+
+        while True:
+            found = survey(gang, found)
+            print(json.dumps(_as_json(found)), flush=True) if options.as_json else show(_page(found))
+            time.sleep(options.interval)
+    from rich.live import Live
+
+    with Live(auto_refresh=False, screen=True) as live:
+        while True:
+            found = survey(gang, found)
+            live.update(_page(found), refresh=True)
+            time.sleep(options.interval)
+
+
+def _page(found: Survey) -> Group:
+    """Tables of ranks, groups, sessions and pending operations, and why ranks do not work."""
+    from rich.text import Text
+
+    from .tables import paragraphs, table
+
+    errors = [
+        Text(f"rank {it.rank}: {printable(str(it.generation_error))}")
+        for it in found.statuses
+        if it.generation_error
+    ]
+    failures = [Text(f"rank {rank}: {printable(str(it))}") for rank, it in found.failures.items()]
+    pending = [_pending(it) for it in found.pending]
+    return paragraphs(
+        [
+            table(
+                ("rank", "pid", "host", "backend", "generation", "state", "since", "pending"), _ranks(found)
+            ),
+            table(("group", "ranks", "generation", "operations by rank"), _groups(found.statuses)),
+            table(("session", "refs by rank", "bytes by rank"), _sessions(found)),
+            table(("operation", "id", "group", "waited", "on ranks", "missing"), pending)
+            if pending
+            else None,
+            *errors,
+            *failures,
+        ]
     )
 
 
-def _ranks(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
-    return [
-        (it.rank, it.pid, it.host, it.backend, it.generation, it.generation_state, it.pending_operations)
-        for it in statuses
-    ]
+def _ranks(found: Survey) -> list[Sequence[object]]:
+    answered = {it.rank: it for it in found.statuses}
+    rows: list[Sequence[object]] = []
+    for rank in sorted({*answered, *found.failures}):
+        if (it := answered.get(rank)) is None:
+            rows.append((rank, "", "", "", "", "not reached", _clock(found.lost_since(rank)), ""))
+        else:
+            generation = (it.generation, it.generation_state, _clock(it.generation_since))
+            rows.append((rank, it.pid, it.host, it.backend, *generation, it.pending_operations))
+    return rows
 
 
 def _groups(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
@@ -75,8 +114,8 @@ def _groups(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
     return rows
 
 
-def _sessions(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
-    usages = [{usage.session_id: usage for usage in it.sessions} for it in statuses]
+def _sessions(found: Survey) -> list[Sequence[object]]:
+    usages = [{usage.session_id: usage for usage in it.sessions} for it in found.statuses]
     names = sorted({name for usage in usages for name in usage})
     return [
         (
@@ -86,3 +125,66 @@ def _sessions(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
         )
         for name in names
     ]
+
+
+def _pending(it: Pending) -> Sequence[object]:
+    where = ", ".join(
+        f"{' '.join(str(rank) for rank, at in it.at.items() if at == phase)} ({_PHASES.get(phase, phase)})"
+        for phase in dict.fromkeys(it.at.values())
+    )
+    missing = "" if it.missing is None else " ".join(map(str, it.missing))
+    return (it.operation, it.operation_id, it.group, f"{it.waited:.1f} s", where, missing)
+
+
+_PHASES = {"check": "queued", "admission": "waiting", "data": "in the backend"}
+
+
+def _clock(time_s: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(time_s)) if time_s else ""
+
+
+def _as_json(found: Survey) -> dict[str, Any]:
+    ranks: list[dict[str, Any]] = [
+        {
+            **{name: getattr(it, name) for name in ("rank", "pid", "host", "backend", "generation")},
+            "state": it.generation_state,
+            "since": it.generation_since,
+            "error": None if it.generation_error is None else str(it.generation_error),
+            "groups": [
+                {"group": group.name, "ranks": list(group.ranks), "operations": group.sequence}
+                for group in it.groups
+                if group.rank_in_group is not None
+            ],
+            "sessions": [asdict(usage) for usage in it.sessions],
+            "pending": it.pending_operations,
+        }
+        for it in found.statuses
+    ]
+    ranks += [
+        {"rank": rank, "state": "not reached", "since": found.lost_since(rank), "error": str(it)}
+        for rank, it in found.failures.items()
+    ]
+    return {
+        "whole": found.is_whole,
+        "ranks": sorted(ranks, key=lambda it: int(it["rank"])),
+        "pending": [
+            {**asdict(it), "at": {str(rank): at for rank, at in it.at.items()}} for it in found.pending
+        ],
+    }
+
+
+COMMAND = Command(
+    "status",
+    _run,
+    [
+        JSON,
+        Option("--watch", "-w", is_flag=True, help="ask again and again, until interrupted"),
+        Option(
+            "--interval", type=float, default=1.0, metavar="S", help="seconds between two times of --watch"
+        ),
+        *gang_options(TIMEOUT_S),
+    ],
+    help="Show a gang's ranks, groups, refs, and the operations that are pending: on which ranks, and for whom they "
+    "wait. A rank that does not answer in time has a row that says since when. Ends with 1 when a rank cannot be "
+    "reached or its generation is over.",
+)

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import click
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 from tests.support.certificates import (
     Certificate,
@@ -16,7 +16,8 @@ from tests.support.certificates import (
     with_passphrase,
 )
 
-from rankbridge_server.cli.tls import Tls, TlsError, add_tls, tls_of
+from rankbridge_server.cli.options import Options
+from rankbridge_server.cli.tls import Tls, TlsError, tls_of, tls_options
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def read(*arguments: str | Path, host: str | None = None) -> Tls | None:
-    parser = argparse.ArgumentParser()
-    add_tls(parser)
-    return tls_of(parser.parse_args([str(it) for it in arguments]), host)
+    command = click.Command("rank", params=list(tls_options()))
+    options = Options(**command.make_context("rank", [str(it) for it in arguments]).params)
+    return tls_of(options, host)
 
 
 def refusal(*arguments: str | Path, host: str | None = None) -> str:
