@@ -23,8 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
 
 
-def cli(gang: RunningGang | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+def cli(
+    gang: RunningGang | None, *arguments: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command. `folder`: where it looks for gangs that run on this host."""
     environ = {key: value for key, value in os.environ.items() if key != "RANKBRIDGE_ENDPOINTS"}
+    if folder is not None:
+        environ["TMPDIR"] = str(folder)
     if gang is not None:
         environ["RANKBRIDGE_ENDPOINTS"] = str(gang.endpoints_file)
     return subprocess.run(
@@ -67,7 +72,7 @@ def test_sizes_are_a_list_or_rows(gloo2: RunningGang) -> None:
 def test_values_are_json(gloo2: RunningGang) -> None:
     assert call(gloo2, "all_gather_object", '{"a": [1, null]}', "true") == [[{"a": [1, None]}, True]] * 2
     assert call(gloo2, "broadcast_object", '"x"', "--src-rank-in-group", "1") == ["x", "x"]
-    assert call(gloo2, "all_reduce_value", "--op", "max", "--", "-1.5", "-2") == [-1.5, -1.5]
+    assert call(gloo2, "all_reduce_value", "--op", "max", "--", "-1.5", "-2.0") == [-1.5, -1.5]
     made = call(gloo2, "create", "int8", "2", "--init", "full:3")
     given = json.dumps({"n": 1, "w": {"ref": made[0]["ref"]}})
     given_to = call(gloo2, "broadcast_tensor_dict", given)
@@ -133,7 +138,10 @@ def test_every_operation_of_the_proto_has_a_command() -> None:
     ("arguments", "said"),
     [
         (("all_reduce", "nonsense"), "no ref 'nonsense'"),
-        (("all_reduce", "1", "--opp", "sum"), "No such option '--opp'. Did you mean '--op'?"),
+        (
+            ("all_reduce", "1", "--opp", "sum"),
+            "No such option '--opp'. (Did you mean one of: '--group', '--op'?)",
+        ),
         (("all_reduce", "1", "--op", "mean"), "'mean' is not one of 'sum', 'product'"),
         (("broadcast", "1", "--src", "0"), "'--src'"),
         (("barrier", "red"), "unexpected extra argument (red)"),
@@ -163,8 +171,8 @@ def test_what_the_ranks_refuse_is_told_with_every_ranks_part(gloo2: RunningGang)
 
 
 @pytest.mark.parametrize("command", [("status",), ("call", "barrier")])
-def test_without_a_gang_the_way_to_name_one_is_told(command: tuple[str, ...]) -> None:
-    done = cli(None, *command)
+def test_without_a_gang_the_way_to_name_one_is_told(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = cli(None, *command, folder=tmp_path)
     assert done.returncode == 1
     assert "RANKBRIDGE_ENDPOINTS" in done.stderr
     assert "Traceback" not in done.stderr
@@ -173,7 +181,8 @@ def test_without_a_gang_the_way_to_name_one_is_told(command: tuple[str, ...]) ->
 def test_a_gang_that_is_not_there_is_told(tmp_path: Path) -> None:
     done = cli(None, "status", "--endpoints", f"unix:{tmp_path}/nobody", "--timeout", "1")
     assert done.returncode == 1
-    assert "UNAVAILABLE" in done.stderr
+    assert re.search(r"^0 +not reached$", done.stdout, re.MULTILINE)
+    assert "UNAVAILABLE" in done.stdout
     assert "Traceback" not in done.stderr
 
 

@@ -141,9 +141,9 @@ def _credentials(options: Options) -> grpc.ChannelCredentials | None:
 
 
 def complain(command: str, error: Exception) -> int:
-    """Prints an error with every rank's part; returns the exit status."""
+    """Prints an error, and what ranks say that it does not; returns the exit status."""
     print(f"rankbridge {command}: {lines(str(error))}", file=sys.stderr)
     for outcome in getattr(error, "outcomes", ()):
-        if outcome.error is not None:
+        if outcome.error is not None and str(outcome.error) != str(error):
             print(f"  rank {outcome.rank}: {lines(str(outcome.error))}", file=sys.stderr)
     return 1

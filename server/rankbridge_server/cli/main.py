@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 import click
+
+from .options import close_output
 
 COMMANDS = {
     "up": "Start a gang of ranks on this host and form it.",
@@ -79,7 +80,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # The reader has enough; what is still buffered must not be complained of at the end either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return close_output()
     return status or 0

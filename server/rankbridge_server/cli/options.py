@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,9 +47,16 @@ class Command(click.Command):
         notes: dict[str, str] | None = None,
     ) -> None:
         """`notes`: what --help says below the title of a section."""
+
+        def callback(**values: Any) -> int:
+            try:
+                return run(Options(**values))
+            except BrokenPipeError:
+                return close_output()
+
         super().__init__(
             name,
-            callback=lambda **values: run(Options(**values)),
+            callback=callback,
             params=list(params),
             help=help,
             context_settings={"max_content_width": 120},
@@ -66,6 +76,12 @@ class Command(click.Command):
                 if title in self._notes:
                     formatter.write_text(self._notes[title])
                 formatter.write_dl(records)
+
+
+def close_output() -> int:
+    """Drops what is still to be printed, because its reader is gone; returns the exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 JSON = Option("--json", "as_json", is_flag=True, help="one JSON object, for programs")
