@@ -224,3 +224,32 @@ class _following:
         assert self._process.stdout
         self._process.stdout.close()
         assert self._process.wait(TIMEOUT_S) in (130, 128 + signal.SIGPIPE)
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operator.md").read_text()
+
+
+def test_the_pages_commands_answer(host: Path) -> None:
+    asked_for = dict.fromkeys(re.findall(r"`rankbridge ((?:ls|status|events|call)\b[^`]*)`", PAGE))
+    commands = [it.split() for it in asked_for if "OPERATION" not in it]
+    assert len(commands) == 9
+    with up(host, 2, "fake", own=True):
+        for words in commands:
+            if "--watch" in words or words[0] == "events":
+                with _following(*words, *(["--all"] if words == ["events"] else [])) as lines:
+                    assert next(lines)
+            else:
+                done = run(*words)
+                assert (done.returncode, done.stderr) == (0, ""), words
+
+
+def test_the_pages_session_prints_what_it_says(host: Path) -> None:
+    session = PAGE.partition("<!-- shell session: begin -->\n```sh\n")[2].partition("```")[0]
+    environ = {**os.environ, "PATH": f"{Path(RANKBRIDGE).parent}:{os.environ['PATH']}"}
+    with up(host, 3, "fake", own=True):
+        done = subprocess.run(
+            ["bash", "-e", "-c", session], capture_output=True, text=True, env=environ, timeout=TIMEOUT_S
+        )
+    assert done.stderr == ""
+    values = '[{"lr": 0.1}, "second", 3]'
+    assert done.stdout.splitlines() == [*["[6.0, 6.0, 6.0]"] * 3, *[values] * 3, "6"]

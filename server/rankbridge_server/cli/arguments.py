@@ -71,6 +71,20 @@ def tensors(gang: Gang, text: str) -> dict[str, Any]:
     }
 
 
+def ids(outcome: Any) -> list[str]:
+    """The ids of the refs that an operation has given."""
+    from rankbridge import Ref
+
+    match outcome:
+        case Ref():
+            return [outcome.id]
+        case dict():
+            return [each for it in outcome.values() for each in ids(it)]
+        case list() | tuple():
+            return [each for it in outcome for each in ids(it)]
+    return []
+
+
 def as_json(outcome: Any) -> Any:
     """What an operation has given, as JSON has it."""
     from rankbridge import Group, Ref

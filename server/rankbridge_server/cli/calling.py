@@ -26,6 +26,7 @@ COMMON = [
 RANK = Option("--rank", type=int, metavar="N", help="call this rank alone, which brings its own part")
 
 
+_IDS = Option("--ids", is_flag=True, help="print the ids of refs alone, a line each")
 OF_CALL = ("group", "operation_id", "generation")
 """Names of the values of COMMON."""
 
@@ -52,7 +53,8 @@ def command(name: str, text: str, params: Sequence[click.Parameter], call: Run) 
             return complain(f"call {name}", error)
         lines = outcome if isinstance(outcome, list) and getattr(options, "rank", None) is None else [outcome]
         for line in lines:
-            print(json.dumps(arguments.as_json(line)))
+            for text in arguments.ids(line) if options.ids else [json.dumps(arguments.as_json(line))]:
+                print(text)
         return 0
 
-    return Command(name, run, [*params, *gang_options()], help=text)
+    return Command(name, run, [*params, _IDS, *gang_options()], help=text)
