@@ -17,6 +17,7 @@ from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
+from rankbridge._plan.metrics import MetricFamily
 from rankbridge._plan.operations import (
     CallOptions,
     Collective,
@@ -173,6 +174,10 @@ class AsyncRank:
     async def pending(self) -> RankPending:
         """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
         return await self._run(ops.pending(self._scope))
+
+    async def metrics(self) -> list[MetricFamily]:
+        """Asks for what the rank has counted, if it was started with ``--metrics``, and what it holds."""
+        return await self._run(ops.metrics(self._scope))
 
     async def default_device(self) -> str:
         """Asks where the rank makes tensors of which nothing else is said, as optimus-dl's ``default_device``.

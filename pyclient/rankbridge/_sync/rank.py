@@ -16,6 +16,7 @@ from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
+from rankbridge._plan.metrics import MetricFamily
 from rankbridge._plan.operations import (
     CallOptions,
     Collective,
@@ -170,6 +171,10 @@ class Rank:
     def pending(self) -> RankPending:
         """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
         return self._run(ops.pending(self._scope))
+
+    def metrics(self) -> list[MetricFamily]:
+        """Asks for what the rank has counted, if it was started with ``--metrics``, and what it holds."""
+        return self._run(ops.metrics(self._scope))
 
     def default_device(self) -> str:
         """Asks where the rank makes tensors of which nothing else is said, as optimus-dl's ``default_device``.

@@ -30,7 +30,7 @@ from rankbridge.v1 import group_service_pb2 as rankbridge_dot_v1_dot_group__serv
 from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/rank_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/dtype.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/event.proto\x1a!rankbridge/v1/group_service.proto\x1a\x1brankbridge/v1/options.proto\"?\n\x0cSessionUsage\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13\x44\x65scribeRankRequest\"\xb2\x04\n\x14\x44\x65scribeRankResponse\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x12\n\nlocal_rank\x18\x03 \x01(\r\x12\x0b\n\x03pid\x18\x04 \x01(\x04\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x04\x12\x38\n\x10generation_state\x18\x08 \x01(\x0e\x32\x1e.rankbridge.v1.GenerationState\x12.\n\x10generation_error\x18\t \x01(\x0b\x32\x14.rankbridge.v1.Error\x12$\n\x06groups\x18\n \x03(\x0b\x32\x14.rankbridge.v1.Group\x12-\n\x08sessions\x18\x0b \x03(\x0b\x32\x1b.rankbridge.v1.SessionUsage\x12\x1a\n\x12pending_operations\x18\x0c \x01(\r\x12\x11\n\tendpoints\x18\r \x03(\t\x12\x0f\n\x07version\x18\x0e \x01(\t\x12+\n\tabilities\x18\x0f \x01(\x0b\x32\x18.rankbridge.v1.Abilities\x12\x0e\n\x06\x64\x65vice\x18\x10 \x01(\t\x12\x15\n\rfs_local_rank\x18\x11 \x01(\r\x12\x18\n\x10local_world_size\x18\x12 \x01(\r\x12\x1a\n\x12highest_generation\x18\x13 \x01(\x04\x12\x1b\n\x13generation_since_us\x18\x14 \x01(\x04\"\x14\n\x12ListPendingRequest\"}\n\x13ListPendingResponse\x12\x33\n\noperations\x18\x01 \x03(\x0b\x32\x1f.rankbridge.v1.PendingOperation\x12\x31\n\nadmissions\x18\x02 \x03(\x0b\x32\x1d.rankbridge.v1.StragglerEvent\"\xac\x01\n\x10PendingOperation\x12\x11\n\toperation\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12#\n\x05phase\x18\x05 \x01(\x0e\x32\x14.rankbridge.v1.Phase\x12\x11\n\twaited_us\x18\x06 \x01(\x04\x12\x14\n\x0cremaining_us\x18\x07 \x01(\x04\"t\n\tAbilities\x12\x13\n\x0b\x63ollectives\x18\x01 \x03(\t\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\x12,\n\nreductions\x18\x03 \x03(\x0b\x32\x18.rankbridge.v1.Reduction\"V\n\tReduction\x12#\n\x02op\x18\x01 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\"/\n\x10GroupDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\"\x81\x01\n\x18PrepareGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x12\n\nworld_size\x18\x03 \x01(\r\x12/\n\x06groups\x18\x04 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\".\n\x0cGroupAddress\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\x0c\"V\n\x0bRankAddress\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04link\x18\x02 \x01(\t\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.rankbridge.v1.GroupAddress\"|\n\x19PrepareGenerationResponse\x12-\n\x07\x61\x64\x64ress\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.RankAddressH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x91\x01\n\x17\x43ommitGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12-\n\taddresses\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.RankAddress\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\x12\x0f\n\x07\x64\x65rived\x18\x05 \x01(\x08\"b\n\x18\x43ommitGenerationResponse\x12\x14\n\ngeneration\x18\x01 \x01(\x04H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\x16\x41\x62ortGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"^\n\x17\x41\x62ortGenerationResponse\x12\x11\n\x07\x61\x62orted\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"h\n\x12WatchEventsRequest\x12\'\n\x05kinds\x18\x01 \x03(\x0e\x32\x18.rankbridge.v1.EventKind\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0b\n\x03log\x18\x03 \x01(\x04\x42\x08\n\x06_after\"X\n\x08Watching\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0b\n\x03log\x18\x02 \x01(\x04\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12#\n\x05state\x18\x04 \x01(\x0b\x32\x14.rankbridge.v1.Event\"\xab\x01\n\x13WatchEventsResponse\x12+\n\x08watching\x18\x01 \x01(\x0b\x32\x17.rankbridge.v1.WatchingH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.EventH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x0e\n\x06missed\x18\x04 \x01(\x04\x42\t\n\x07outcome*\xa5\x01\n\x0fGenerationState\x12 \n\x1cGENERATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GENERATION_STATE_NONE\x10\x01\x12\x1d\n\x19GENERATION_STATE_PREPARED\x10\x02\x12\x1b\n\x17GENERATION_STATE_FORMED\x10\x03\x12\x19\n\x15GENERATION_STATE_OVER\x10\x04\x32\xe7\x04\n\x0bRankService\x12]\n\x0c\x44\x65scribeRank\x12\".rankbridge.v1.DescribeRankRequest\x1a#.rankbridge.v1.DescribeRankResponse\"\x04\x80\xb5\x18\x01\x12Z\n\x0bListPending\x12!.rankbridge.v1.ListPendingRequest\x1a\".rankbridge.v1.ListPendingResponse\"\x04\x80\xb5\x18\x01\x12l\n\x11PrepareGeneration\x12\'.rankbridge.v1.PrepareGenerationRequest\x1a(.rankbridge.v1.PrepareGenerationResponse\"\x04\x80\xb5\x18\x04\x12i\n\x10\x43ommitGeneration\x12&.rankbridge.v1.CommitGenerationRequest\x1a\'.rankbridge.v1.CommitGenerationResponse\"\x04\x80\xb5\x18\x04\x12\x66\n\x0f\x41\x62ortGeneration\x12%.rankbridge.v1.AbortGenerationRequest\x1a&.rankbridge.v1.AbortGenerationResponse\"\x04\x80\xb5\x18\x03\x12\\\n\x0bWatchEvents\x12!.rankbridge.v1.WatchEventsRequest\x1a\".rankbridge.v1.WatchEventsResponse\"\x04\x80\xb5\x18\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/rank_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/dtype.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/event.proto\x1a!rankbridge/v1/group_service.proto\x1a\x1brankbridge/v1/options.proto\"?\n\x0cSessionUsage\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13\x44\x65scribeRankRequest\"\xb2\x04\n\x14\x44\x65scribeRankResponse\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x12\n\nlocal_rank\x18\x03 \x01(\r\x12\x0b\n\x03pid\x18\x04 \x01(\x04\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x04\x12\x38\n\x10generation_state\x18\x08 \x01(\x0e\x32\x1e.rankbridge.v1.GenerationState\x12.\n\x10generation_error\x18\t \x01(\x0b\x32\x14.rankbridge.v1.Error\x12$\n\x06groups\x18\n \x03(\x0b\x32\x14.rankbridge.v1.Group\x12-\n\x08sessions\x18\x0b \x03(\x0b\x32\x1b.rankbridge.v1.SessionUsage\x12\x1a\n\x12pending_operations\x18\x0c \x01(\r\x12\x11\n\tendpoints\x18\r \x03(\t\x12\x0f\n\x07version\x18\x0e \x01(\t\x12+\n\tabilities\x18\x0f \x01(\x0b\x32\x18.rankbridge.v1.Abilities\x12\x0e\n\x06\x64\x65vice\x18\x10 \x01(\t\x12\x15\n\rfs_local_rank\x18\x11 \x01(\r\x12\x18\n\x10local_world_size\x18\x12 \x01(\r\x12\x1a\n\x12highest_generation\x18\x13 \x01(\x04\x12\x1b\n\x13generation_since_us\x18\x14 \x01(\x04\"\x14\n\x12ListPendingRequest\"}\n\x13ListPendingResponse\x12\x33\n\noperations\x18\x01 \x03(\x0b\x32\x1f.rankbridge.v1.PendingOperation\x12\x31\n\nadmissions\x18\x02 \x03(\x0b\x32\x1d.rankbridge.v1.StragglerEvent\"\xac\x01\n\x10PendingOperation\x12\x11\n\toperation\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12#\n\x05phase\x18\x05 \x01(\x0e\x32\x14.rankbridge.v1.Phase\x12\x11\n\twaited_us\x18\x06 \x01(\x04\x12\x14\n\x0cremaining_us\x18\x07 \x01(\x04\"\x13\n\x11GetMetricsRequest\"C\n\x12GetMetricsResponse\x12-\n\x08\x66\x61milies\x18\x01 \x03(\x0b\x32\x1b.rankbridge.v1.MetricFamily\"f\n\x0cMetricFamily\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04help\x18\x03 \x01(\t\x12,\n\x07samples\x18\x04 \x03(\x0b\x32\x1b.rankbridge.v1.MetricSample\"Y\n\x0cMetricSample\x12\x0e\n\x06suffix\x18\x01 \x01(\t\x12*\n\x06labels\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.MetricLabel\x12\r\n\x05value\x18\x03 \x01(\x01\"*\n\x0bMetricLabel\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"t\n\tAbilities\x12\x13\n\x0b\x63ollectives\x18\x01 \x03(\t\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\x12,\n\nreductions\x18\x03 \x03(\x0b\x32\x18.rankbridge.v1.Reduction\"V\n\tReduction\x12#\n\x02op\x18\x01 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\"/\n\x10GroupDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\"\x81\x01\n\x18PrepareGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x12\n\nworld_size\x18\x03 \x01(\r\x12/\n\x06groups\x18\x04 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\".\n\x0cGroupAddress\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\x0c\"V\n\x0bRankAddress\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04link\x18\x02 \x01(\t\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.rankbridge.v1.GroupAddress\"|\n\x19PrepareGenerationResponse\x12-\n\x07\x61\x64\x64ress\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.RankAddressH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x91\x01\n\x17\x43ommitGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12-\n\taddresses\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.RankAddress\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\x12\x0f\n\x07\x64\x65rived\x18\x05 \x01(\x08\"b\n\x18\x43ommitGenerationResponse\x12\x14\n\ngeneration\x18\x01 \x01(\x04H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\x16\x41\x62ortGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"^\n\x17\x41\x62ortGenerationResponse\x12\x11\n\x07\x61\x62orted\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"h\n\x12WatchEventsRequest\x12\'\n\x05kinds\x18\x01 \x03(\x0e\x32\x18.rankbridge.v1.EventKind\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0b\n\x03log\x18\x03 \x01(\x04\x42\x08\n\x06_after\"X\n\x08Watching\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0b\n\x03log\x18\x02 \x01(\x04\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12#\n\x05state\x18\x04 \x01(\x0b\x32\x14.rankbridge.v1.Event\"\xab\x01\n\x13WatchEventsResponse\x12+\n\x08watching\x18\x01 \x01(\x0b\x32\x17.rankbridge.v1.WatchingH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.EventH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x0e\n\x06missed\x18\x04 \x01(\x04\x42\t\n\x07outcome*\xa5\x01\n\x0fGenerationState\x12 \n\x1cGENERATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GENERATION_STATE_NONE\x10\x01\x12\x1d\n\x19GENERATION_STATE_PREPARED\x10\x02\x12\x1b\n\x17GENERATION_STATE_FORMED\x10\x03\x12\x19\n\x15GENERATION_STATE_OVER\x10\x04\x32\xc0\x05\n\x0bRankService\x12]\n\x0c\x44\x65scribeRank\x12\".rankbridge.v1.DescribeRankRequest\x1a#.rankbridge.v1.DescribeRankResponse\"\x04\x80\xb5\x18\x01\x12Z\n\x0bListPending\x12!.rankbridge.v1.ListPendingRequest\x1a\".rankbridge.v1.ListPendingResponse\"\x04\x80\xb5\x18\x01\x12W\n\nGetMetrics\x12 .rankbridge.v1.GetMetricsRequest\x1a!.rankbridge.v1.GetMetricsResponse\"\x04\x80\xb5\x18\x01\x12l\n\x11PrepareGeneration\x12\'.rankbridge.v1.PrepareGenerationRequest\x1a(.rankbridge.v1.PrepareGenerationResponse\"\x04\x80\xb5\x18\x04\x12i\n\x10\x43ommitGeneration\x12&.rankbridge.v1.CommitGenerationRequest\x1a\'.rankbridge.v1.CommitGenerationResponse\"\x04\x80\xb5\x18\x04\x12\x66\n\x0f\x41\x62ortGeneration\x12%.rankbridge.v1.AbortGenerationRequest\x1a&.rankbridge.v1.AbortGenerationResponse\"\x04\x80\xb5\x18\x03\x12\\\n\x0bWatchEvents\x12!.rankbridge.v1.WatchEventsRequest\x1a\".rankbridge.v1.WatchEventsResponse\"\x04\x80\xb5\x18\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,6 +41,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RANKSERVICE'].methods_by_name['DescribeRank']._serialized_options = b'\200\265\030\001'
   _globals['_RANKSERVICE'].methods_by_name['ListPending']._loaded_options = None
   _globals['_RANKSERVICE'].methods_by_name['ListPending']._serialized_options = b'\200\265\030\001'
+  _globals['_RANKSERVICE'].methods_by_name['GetMetrics']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['GetMetrics']._serialized_options = b'\200\265\030\001'
   _globals['_RANKSERVICE'].methods_by_name['PrepareGeneration']._loaded_options = None
   _globals['_RANKSERVICE'].methods_by_name['PrepareGeneration']._serialized_options = b'\200\265\030\004'
   _globals['_RANKSERVICE'].methods_by_name['CommitGeneration']._loaded_options = None
@@ -49,8 +51,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RANKSERVICE'].methods_by_name['AbortGeneration']._serialized_options = b'\200\265\030\003'
   _globals['_RANKSERVICE'].methods_by_name['WatchEvents']._loaded_options = None
   _globals['_RANKSERVICE'].methods_by_name['WatchEvents']._serialized_options = b'\200\265\030\001'
-  _globals['_GENERATIONSTATE']._serialized_start=2639
-  _globals['_GENERATIONSTATE']._serialized_end=2804
+  _globals['_GENERATIONSTATE']._serialized_start=2968
+  _globals['_GENERATIONSTATE']._serialized_end=3133
   _globals['_SESSIONUSAGE']._serialized_start=236
   _globals['_SESSIONUSAGE']._serialized_end=299
   _globals['_DESCRIBERANKREQUEST']._serialized_start=301
@@ -63,34 +65,44 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTPENDINGRESPONSE']._serialized_end=1036
   _globals['_PENDINGOPERATION']._serialized_start=1039
   _globals['_PENDINGOPERATION']._serialized_end=1211
-  _globals['_ABILITIES']._serialized_start=1213
-  _globals['_ABILITIES']._serialized_end=1329
-  _globals['_REDUCTION']._serialized_start=1331
-  _globals['_REDUCTION']._serialized_end=1417
-  _globals['_GROUPDESCRIPTION']._serialized_start=1419
-  _globals['_GROUPDESCRIPTION']._serialized_end=1466
-  _globals['_PREPAREGENERATIONREQUEST']._serialized_start=1469
-  _globals['_PREPAREGENERATIONREQUEST']._serialized_end=1598
-  _globals['_GROUPADDRESS']._serialized_start=1600
-  _globals['_GROUPADDRESS']._serialized_end=1646
-  _globals['_RANKADDRESS']._serialized_start=1648
-  _globals['_RANKADDRESS']._serialized_end=1734
-  _globals['_PREPAREGENERATIONRESPONSE']._serialized_start=1736
-  _globals['_PREPAREGENERATIONRESPONSE']._serialized_end=1860
-  _globals['_COMMITGENERATIONREQUEST']._serialized_start=1863
-  _globals['_COMMITGENERATIONREQUEST']._serialized_end=2008
-  _globals['_COMMITGENERATIONRESPONSE']._serialized_start=2010
-  _globals['_COMMITGENERATIONRESPONSE']._serialized_end=2108
-  _globals['_ABORTGENERATIONREQUEST']._serialized_start=2110
-  _globals['_ABORTGENERATIONREQUEST']._serialized_end=2170
-  _globals['_ABORTGENERATIONRESPONSE']._serialized_start=2172
-  _globals['_ABORTGENERATIONRESPONSE']._serialized_end=2266
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=2268
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=2372
-  _globals['_WATCHING']._serialized_start=2374
-  _globals['_WATCHING']._serialized_end=2462
-  _globals['_WATCHEVENTSRESPONSE']._serialized_start=2465
-  _globals['_WATCHEVENTSRESPONSE']._serialized_end=2636
-  _globals['_RANKSERVICE']._serialized_start=2807
-  _globals['_RANKSERVICE']._serialized_end=3422
+  _globals['_GETMETRICSREQUEST']._serialized_start=1213
+  _globals['_GETMETRICSREQUEST']._serialized_end=1232
+  _globals['_GETMETRICSRESPONSE']._serialized_start=1234
+  _globals['_GETMETRICSRESPONSE']._serialized_end=1301
+  _globals['_METRICFAMILY']._serialized_start=1303
+  _globals['_METRICFAMILY']._serialized_end=1405
+  _globals['_METRICSAMPLE']._serialized_start=1407
+  _globals['_METRICSAMPLE']._serialized_end=1496
+  _globals['_METRICLABEL']._serialized_start=1498
+  _globals['_METRICLABEL']._serialized_end=1540
+  _globals['_ABILITIES']._serialized_start=1542
+  _globals['_ABILITIES']._serialized_end=1658
+  _globals['_REDUCTION']._serialized_start=1660
+  _globals['_REDUCTION']._serialized_end=1746
+  _globals['_GROUPDESCRIPTION']._serialized_start=1748
+  _globals['_GROUPDESCRIPTION']._serialized_end=1795
+  _globals['_PREPAREGENERATIONREQUEST']._serialized_start=1798
+  _globals['_PREPAREGENERATIONREQUEST']._serialized_end=1927
+  _globals['_GROUPADDRESS']._serialized_start=1929
+  _globals['_GROUPADDRESS']._serialized_end=1975
+  _globals['_RANKADDRESS']._serialized_start=1977
+  _globals['_RANKADDRESS']._serialized_end=2063
+  _globals['_PREPAREGENERATIONRESPONSE']._serialized_start=2065
+  _globals['_PREPAREGENERATIONRESPONSE']._serialized_end=2189
+  _globals['_COMMITGENERATIONREQUEST']._serialized_start=2192
+  _globals['_COMMITGENERATIONREQUEST']._serialized_end=2337
+  _globals['_COMMITGENERATIONRESPONSE']._serialized_start=2339
+  _globals['_COMMITGENERATIONRESPONSE']._serialized_end=2437
+  _globals['_ABORTGENERATIONREQUEST']._serialized_start=2439
+  _globals['_ABORTGENERATIONREQUEST']._serialized_end=2499
+  _globals['_ABORTGENERATIONRESPONSE']._serialized_start=2501
+  _globals['_ABORTGENERATIONRESPONSE']._serialized_end=2595
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=2597
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=2701
+  _globals['_WATCHING']._serialized_start=2703
+  _globals['_WATCHING']._serialized_end=2791
+  _globals['_WATCHEVENTSRESPONSE']._serialized_start=2794
+  _globals['_WATCHEVENTSRESPONSE']._serialized_end=2965
+  _globals['_RANKSERVICE']._serialized_start=3136
+  _globals['_RANKSERVICE']._serialized_end=3840
 # @@protoc_insertion_point(module_scope)

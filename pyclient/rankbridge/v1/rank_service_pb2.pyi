@@ -286,6 +286,120 @@ class PendingOperation(google.protobuf.message.Message):
 Global___PendingOperation: typing_extensions.TypeAlias = PendingOperation
 
 @typing.final
+class GetMetricsRequest(google.protobuf.message.Message):
+    """Asks for metrics."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___GetMetricsRequest: typing_extensions.TypeAlias = GetMetricsRequest
+
+@typing.final
+class GetMetricsResponse(google.protobuf.message.Message):
+    """The metrics of a rank."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FAMILIES_FIELD_NUMBER: builtins.int
+    @property
+    def families(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MetricFamily]:
+        """Each name once. Counters and histograms only if the rank was started with --metrics."""
+
+    def __init__(
+        self,
+        *,
+        families: collections.abc.Iterable[Global___MetricFamily] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["families", b"families"]) -> None: ...
+
+Global___GetMetricsResponse: typing_extensions.TypeAlias = GetMetricsResponse
+
+@typing.final
+class MetricFamily(google.protobuf.message.Message):
+    """Values of one name, as Prometheus has them."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    HELP_FIELD_NUMBER: builtins.int
+    SAMPLES_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name without a suffix: "rankbridge_collective_duration_seconds"."""
+    kind: builtins.str
+    """"counter", "gauge" or "histogram"."""
+    help: builtins.str
+    """What it is, for people."""
+    @property
+    def samples(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MetricSample]:
+        """The values."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        kind: builtins.str = ...,
+        help: builtins.str = ...,
+        samples: collections.abc.Iterable[Global___MetricSample] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["help", b"help", "kind", b"kind", "name", b"name", "samples", b"samples"]) -> None: ...
+
+Global___MetricFamily: typing_extensions.TypeAlias = MetricFamily
+
+@typing.final
+class MetricSample(google.protobuf.message.Message):
+    """One value."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SUFFIX_FIELD_NUMBER: builtins.int
+    LABELS_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    suffix: builtins.str
+    """What its name has beyond its family's: "_bucket". Empty: nothing, or "_total" of a counter."""
+    value: builtins.float
+    """The value; of times in seconds."""
+    @property
+    def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MetricLabel]:
+        """Labels, each name once."""
+
+    def __init__(
+        self,
+        *,
+        suffix: builtins.str = ...,
+        labels: collections.abc.Iterable[Global___MetricLabel] | None = ...,
+        value: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["labels", b"labels", "suffix", b"suffix", "value", b"value"]) -> None: ...
+
+Global___MetricSample: typing_extensions.TypeAlias = MetricSample
+
+@typing.final
+class MetricLabel(google.protobuf.message.Message):
+    """What a value is of."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name: "group", "op"."""
+    value: builtins.str
+    """Its value."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        value: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "value", b"value"]) -> None: ...
+
+Global___MetricLabel: typing_extensions.TypeAlias = MetricLabel
+
+@typing.final
 class Abilities(google.protobuf.message.Message):
     """What a backend can do."""
 

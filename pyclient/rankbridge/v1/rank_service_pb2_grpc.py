@@ -45,6 +45,11 @@ class RankServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.FromString,
                 _registered_method=True)
+        self.GetMetrics = channel.unary_unary(
+                '/rankbridge.v1.RankService/GetMetrics',
+                request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsResponse.FromString,
+                _registered_method=True)
         self.PrepareGeneration = channel.unary_unary(
                 '/rankbridge.v1.RankService/PrepareGeneration',
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.PrepareGenerationRequest.SerializeToString,
@@ -81,6 +86,13 @@ class RankServiceServicer(object):
     def ListPending(self, request, context):
         """Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
         leads wait. Always answers, whatever the gang is doing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetMetrics(self, request, context):
+        """Gives what this rank has counted, and what it holds: the metrics that `--metrics` serves to Prometheus.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,6 +140,11 @@ def add_RankServiceServicer_to_server(servicer, server):
                     servicer.ListPending,
                     request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.SerializeToString,
+            ),
+            'GetMetrics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMetrics,
+                    request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsResponse.SerializeToString,
             ),
             'PrepareGeneration': grpc.unary_unary_rpc_method_handler(
                     servicer.PrepareGeneration,
@@ -205,6 +222,33 @@ class RankService(object):
             '/rankbridge.v1.RankService/ListPending',
             rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.SerializeToString,
             rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMetrics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RankService/GetMetrics',
+            rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsRequest.SerializeToString,
+            rankbridge_dot_v1_dot_rank__service__pb2.GetMetricsResponse.FromString,
             options,
             channel_credentials,
             insecure,

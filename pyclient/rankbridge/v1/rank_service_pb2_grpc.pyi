@@ -57,6 +57,22 @@ _RankServiceListPendingType = typing_extensions.TypeVar(
     ],
 )
 
+_RankServiceGetMetricsType = typing_extensions.TypeVar(
+    '_RankServiceGetMetricsType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+        rankbridge.v1.rank_service_pb2.GetMetricsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+        rankbridge.v1.rank_service_pb2.GetMetricsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+        rankbridge.v1.rank_service_pb2.GetMetricsResponse,
+    ],
+)
+
 _RankServicePrepareGenerationType = typing_extensions.TypeVar(
     '_RankServicePrepareGenerationType',
     grpc.UnaryUnaryMultiCallable[
@@ -121,7 +137,7 @@ _RankServiceWatchEventsType = typing_extensions.TypeVar(
     ],
 )
 
-class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceListPendingType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
+class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceListPendingType, _RankServiceGetMetricsType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
     """One rank: its description, its events, and its part in forming a generation."""
 
     @typing.overload
@@ -133,6 +149,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.ListPendingRequest,
             rankbridge.v1.rank_service_pb2.ListPendingResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+            rankbridge.v1.rank_service_pb2.GetMetricsResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
@@ -163,6 +183,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
             rankbridge.v1.rank_service_pb2.ListPendingResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+            rankbridge.v1.rank_service_pb2.GetMetricsResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
             rankbridge.v1.rank_service_pb2.PrepareGenerationResponse,
         ],
@@ -188,6 +212,9 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
     leads wait. Always answers, whatever the gang is doing.
     """
 
+    GetMetrics: _RankServiceGetMetricsType
+    """Gives what this rank has counted, and what it holds: the metrics that `--metrics` serves to Prometheus."""
+
     PrepareGeneration: _RankServicePrepareGenerationType
     """First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
     GangService.Form and for controllers that form a gang by themselves.
@@ -212,6 +239,10 @@ RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.rank_service_pb2.ListPendingRequest,
         rankbridge.v1.rank_service_pb2.ListPendingResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+        rankbridge.v1.rank_service_pb2.GetMetricsResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
@@ -251,6 +282,14 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         """Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
         leads wait. Always answers, whatever the gang is doing.
         """
+
+    @abc.abstractmethod
+    def GetMetrics(
+        self,
+        request: rankbridge.v1.rank_service_pb2.GetMetricsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.rank_service_pb2.GetMetricsResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.GetMetricsResponse]]:
+        """Gives what this rank has counted, and what it holds: the metrics that `--metrics` serves to Prometheus."""
 
     @abc.abstractmethod
     def PrepareGeneration(

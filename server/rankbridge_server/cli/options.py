@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from ..core.address import Address
+
 FILE = click.Path(path_type=Path)
 
 
@@ -76,6 +78,14 @@ class Command(click.Command):
                 if title in self._notes:
                     formatter.write_text(self._notes[title])
                 formatter.write_dl(records)
+
+
+def address(text: str) -> Address:
+    """HOST:PORT of an option."""
+    try:
+        return Address.parse(text)
+    except ValueError:
+        raise click.BadParameter(f"must be HOST:PORT, an IPv6 address in brackets: not {text!r}") from None
 
 
 def close_output() -> int:

@@ -22,9 +22,10 @@ from ..core.reread import Reread
 from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
+from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, begin as begin_logs, logs_of, logs_options
-from .options import FILE, Command, Option, Options
+from .options import FILE, Command, Option, Options, address
 from .progress import progress
 from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
 from .settings import RankSettings, heartbeat_of, limits_of, limits_options
@@ -110,6 +111,7 @@ def _serve(
         straggler_after=options.straggler_after,
         audit=options.audit,
         logs=logs_of(options),
+        metrics=options.metrics is not None,
     )
     identity = Identity(
         rank=launched.rank,
@@ -129,8 +131,11 @@ def _serve(
     sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed)
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
+    own = {"rank": str(launched.rank)}
     if tokens.file is not None:
         print(f"tokens  {tokens.file}", flush=True)
+    if options.metrics is not None:
+        print(f"metrics  {serve(options.metrics, lambda: [(own, sidecar.metrics())])}", flush=True)
     mine = json.dumps([os.getpid(), target])
     if world is not None:
         _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, gang)
@@ -268,13 +273,6 @@ def _advertised(advertise: Address | None, host: str, bound: str) -> str:
     return str(Address(host, at.port)) if advertise or _is_everywhere(at.host) else bound
 
 
-def _address(text: str) -> Address:
-    try:
-        return Address.parse(text)
-    except ValueError:
-        raise click.BadParameter(f"must be HOST:PORT, an IPv6 address in brackets: not {text!r}") from None
-
-
 COMMAND = Command(
     "rank",
     run,
@@ -290,14 +288,14 @@ COMMAND = Command(
         Option("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)"),
         Option(
             "--listen",
-            type=_address,
+            type=address,
             metavar="HOST:PORT",
             help="where gRPC is served; port 0 or none for any; an IPv6 address stands in brackets (default: the "
             "interface that reaches the other ranks, any port)",
         ),
         Option(
             "--advertise",
-            type=_address,
+            type=address,
             metavar="HOST[:PORT]",
             help="how others reach this rank; an IPv6 address stands in brackets (default: what it listens on)",
         ),
@@ -308,6 +306,7 @@ COMMAND = Command(
             metavar="FILE",
             help="rank 0 writes where the ranks serve to FILE, as JSON",
         ),
+        METRICS,
         *limits_options(),
         *logs_options("info"),
         *tls_options(),

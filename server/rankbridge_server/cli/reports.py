@@ -54,6 +54,8 @@ class TextReport:
             print(f"rank {rank['rank']}  pid {rank['pid']}  {'  '.join(rank['endpoints'])}")
         if "token_file" in gang:
             print(f"token  {gang['token_file']}")
+        if "metrics" in gang:
+            print(f"metrics  {gang['metrics']}")
         print(
             f"ready: {gang['size']} ranks on {gang['backend']}, generation {gang['generation']}", flush=True
         )
@@ -108,7 +110,9 @@ class JsonReport:
         for rank in gang["ranks"]:
             self._ranks.setdefault(rank["pid"], []).append(rank["rank"])
         shared = {
-            key: gang[key] for key in ("size", "backend", "generation", "ranks", "tokens") if key in gang
+            key: gang[key]
+            for key in ("size", "backend", "generation", "ranks", "tokens", "metrics")
+            if key in gang
         }
         self._write("ready", name=gang["gang"], **shared)
 

@@ -26,6 +26,7 @@ class RankSettings:
     `tokens`: what callers show over TCP; None: nothing.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
     members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
+    `metrics`: operations are counted.
     Timeouts in seconds.
     """
 
@@ -42,6 +43,7 @@ class RankSettings:
     straggler_after: float = 1.0
     audit: Path | None = None
     logs: Logs = field(default_factory=Logs)
+    metrics: bool = False
 
 
 OF_RANK = "Limits of each rank"

@@ -13,6 +13,7 @@ from ..core.events import Kind
 from ..core.groups import forming
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
+from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..service.gang import Dialling, form_gang
@@ -47,6 +48,7 @@ class Sidecar:
             lost=lost,
             host_id=None if settings.share_memory else host.alone(),
             share_memory=settings.share_memory,
+            metrics=Metrics() if settings.metrics else None,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
@@ -73,6 +75,10 @@ class Sidecar:
     def endpoints(self) -> list[str]:
         """GRPC targets at which it serves."""
         return list(self._server.endpoints)
+
+    def metrics(self) -> list[Family]:
+        """What the rank has counted, and what it holds and is."""
+        return self._rank.metrics()
 
     def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""

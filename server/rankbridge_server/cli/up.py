@@ -7,6 +7,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -18,8 +19,10 @@ from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.tokens import Tokens
 from . import endpoints
+from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
+from .metrics import NoMetrics, served
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
@@ -62,7 +65,7 @@ def run(options: Options) -> int:
             _import_for_ranks(options.backend)
         with runtime_dir() as directory:
             reason = _up(options, report, tls, tokens, directory)
-    except (NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
+    except (NoMetrics, NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
     except Interrupted as interrupted:
@@ -125,6 +128,7 @@ def _up(
             straggler_after=options.straggler_after,
             audit=options.audit,
             logs=logs_of(options),
+            metrics=options.metrics is not None,
         )
 
     fake = options.backend == "fake"
@@ -186,13 +190,14 @@ def _up(
             write_new(directory / "token", shown.own + "\n")
             published.show(shown)
 
-        report.ready(gang)
-        try:
+        with ExitStack() as stack:
+            stack.callback(published.remove)
+            if options.metrics is not None:
+                gang["metrics"] = stack.enter_context(served(options.metrics, directory / GANG))
+            report.ready(gang)
             return agent.watch(
                 WithEndpointsFiles(report, published), show_tokens if options.token_file else None
             )
-        finally:
-            published.remove()
 
 
 def _import_for_ranks(backend: str) -> None:
@@ -249,6 +254,7 @@ COMMAND = Command(
             help="json: for programs, report events as one JSON object a line on standard output, and nothing else "
             "there; docs/up.md has the events",
         ),
+        METRICS,
         *limits_options(),
         *logs_options("warning"),
         *tls_options(),

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
 from typing import TypeVar
 
 from .alarms import Alarms
@@ -22,6 +23,7 @@ from .groups.preparation import Preparation, RankAddress
 from .guests import LEASE_S, SHARE, Guests, check_share, home_of
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
+from .metrics import Family, Metrics, gauge, gauges
 from .operations.operation import Job, LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import KEPT_BYTES, REMEMBERED, Outcomes
 from .programs.graphs import GraphStore
@@ -41,6 +43,11 @@ class State(Enum):
     PREPARED = auto()
     FORMED = auto()
     OVER = auto()
+
+
+@cache
+def _version() -> str:
+    return version("rankbridge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class Rank:
     `default_timeout`: seconds, for calls that name no timeout. `data_timeout`: seconds, for the backend. `lost`:
     called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
+    `metrics`: counts operations; None: nothing is counted.
     """
 
     def __init__(
@@ -95,6 +103,7 @@ class Rank:
         lost: Callable[[], object] = lambda: None,
         host_id: str | None = None,
         share_memory: bool = True,
+        metrics: Metrics | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -104,6 +113,9 @@ class Rank:
         self.graphs = GraphStore()
         self.events = EventLog()
         self.gang_calls = GangCalls()
+        self._metrics = metrics
+        if metrics is not None:
+            self.events.notes.append(metrics.happened)
         self.default_timeout = default_timeout
         self.refs.rank = identity.rank
         self._limits = limits
@@ -140,6 +152,26 @@ class Rank:
         """The operations that are not answered yet, and the admissions of this rank's groups that wait for members."""
         generation = self._generation
         return (generation.pending_tasks(), generation.waiting()) if generation else ([], [])
+
+    def metrics(self) -> list[Family]:
+        """What the rank has counted, if it counts, and what it holds and is."""
+        description, usage = self.describe(), self.refs.usage()
+        return [
+            gauge("rankbridge_build_info", "1.", 1, version=_version(), backend=self.backend.name),
+            *(self._metrics.families() if self._metrics is not None else ()),
+            *gauges(self.pending()[0]),
+            gauge("rankbridge_refs", "Refs that the rank holds.", sum(it.refs for it in usage)),
+            gauge("rankbridge_tensor_bytes", "Bytes of their tensors.", sum(it.bytes for it in usage)),
+            gauge("rankbridge_sessions", "Open sessions.", len(usage)),
+            gauge(
+                "rankbridge_generation", "Number of the rank's generation; 0: none yet.", description.number
+            ),
+            gauge(
+                "rankbridge_generation_formed",
+                "1: operations run; 0: the generation is prepared, or over, or there is none.",
+                description.state is State.FORMED,
+            ),
+        ]
 
     def group(self, name: str) -> GroupView:
         """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""
@@ -329,6 +361,8 @@ class Rank:
                 generation.refuse(group, group.membership, error.at(place, Phase.CHECK).failure)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
+        if self._metrics is not None:
+            task.then(self._metrics.done)
         job = Job(group, group.membership, operation.name, task)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))

@@ -36,8 +36,9 @@ class Call:
 class Task:
     """An accepted operation: its phase, its deadline, and its outcome. Thread-safe.
 
-    `agreement`: the operation is done as soon as it is admitted. A rank keeps thousands of tasks that are done, so a
-    task is small.
+    `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `entered`: when it
+    entered the backend, 0.0 if it did not: seconds of the monotonic clock. A rank keeps thousands of tasks that are
+    done, so a task is small.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Task:
         "began",
         "deadline",
         "done",
+        "entered",
         "place",
         "session_id",
     )
@@ -63,6 +65,7 @@ class Task:
         self.agreement = agreement
         self.began = time.monotonic()
         self.deadline = self.began + timeout
+        self.entered = 0.0
         self.done = False
         self._outcome: Outcome = None
         self._error: BridgeError | None = None
@@ -102,6 +105,8 @@ class Task:
         with self._lock:
             if self.done:
                 return False
+            if phase is Phase.DATA and not self.entered:
+                self.entered = time.monotonic()
             self._phase = phase
             self._leave = None
             self._notify()

@@ -87,6 +87,29 @@ class RankServicer(OfRank, stub.RankServiceServicer):
             admissions=[events.pack_straggler(it) for it in admissions],
         )
 
+    def GetMetrics(
+        self, request: pb.GetMetricsRequest, context: grpc.ServicerContext
+    ) -> pb.GetMetricsResponse:
+        """Gives metrics."""
+        return pb.GetMetricsResponse(
+            families=[
+                pb.MetricFamily(
+                    name=it.name,
+                    kind=it.kind,
+                    help=it.help,
+                    samples=[
+                        pb.MetricSample(
+                            suffix=one.suffix,
+                            labels=[pb.MetricLabel(name=key, value=it) for key, it in one.labels.items()],
+                            value=one.value,
+                        )
+                        for one in it.samples
+                    ],
+                )
+                for it in self._rank.metrics()
+            ]
+        )
+
     @answers(pb.PrepareGenerationResponse, "prepare")
     def PrepareGeneration(self, request: pb.PrepareGenerationRequest) -> pb.RankAddress:
         """First phase of forming."""

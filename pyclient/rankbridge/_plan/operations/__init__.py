@@ -60,7 +60,12 @@ from rankbridge._plan.operations.queues import (
     queues as queues,
     shut_down_queue as shut_down_queue,
 )
-from rankbridge._plan.operations.ranks import form as form, pending as pending, status as status
+from rankbridge._plan.operations.ranks import (
+    form as form,
+    metrics as metrics,
+    pending as pending,
+    status as status,
+)
 from rankbridge._plan.operations.refs import (
     Form as Form,
     close_session as close_session,

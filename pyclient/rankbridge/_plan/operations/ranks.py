@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.groups import Group
+from rankbridge._plan.metrics import MetricFamily, metrics_from_wire
 from rankbridge._plan.operations.declare import (
     Scope,
     checked_rank,
@@ -29,6 +30,12 @@ def status(scope: Scope) -> Call[RankStatus]:
 def pending(scope: Scope) -> Call[RankPending]:
     """Lists what one rank has accepted and not answered yet."""
     return plain_call(scope, "pending", rank_service_pb2.ListPendingRequest(), pending_from_wire)
+
+
+@operation
+def metrics(scope: Scope) -> Call[list[MetricFamily]]:
+    """Asks one rank for what it has counted and what it holds."""
+    return plain_call(scope, "metrics", rank_service_pb2.GetMetricsRequest(), metrics_from_wire)
 
 
 @operation

@@ -731,6 +731,416 @@ defmodule RankBridge.Proto.V1.PendingOperation do
   end
 end
 
+defmodule RankBridge.Proto.V1.GetMetricsRequest do
+  @moduledoc """
+  Asks for metrics.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__, do: []
+end
+
+defmodule RankBridge.Proto.V1.GetMetricsResponse do
+  @moduledoc """
+  The metrics of a rank.
+
+  ## Fields
+
+    * `families` - Each name once. Counters and histograms only if the rank was started with --metrics.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          families: [V1.MetricFamily.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct families: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.MetricFamily}, message.families),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | families: [Decode.message(V1.MetricFamily, nil, raw, depth) | message.families]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | families: Enum.reverse(message.families),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :families, {:message, V1.MetricFamily}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.MetricFamily do
+  @moduledoc """
+  Values of one name, as Prometheus has them.
+
+  ## Fields
+
+    * `name` - Name without a suffix: "rankbridge_collective_duration_seconds".
+    * `kind` - "counter", "gauge" or "histogram".
+    * `help` - What it is, for people.
+    * `samples` - The values.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          kind: String.t(),
+          help: String.t(),
+          samples: [V1.MetricSample.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            kind: "",
+            help: "",
+            samples: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.implicit(0x12, :string, message.kind),
+      Encode.implicit(0x1A, :string, message.help),
+      Encode.repeated(0x22, {:message, V1.MetricSample}, message.samples),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | kind: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | help: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    %{message | samples: [Decode.message(V1.MetricSample, nil, raw, depth) | message.samples]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | samples: Enum.reverse(message.samples),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :kind, :string, :implicit},
+      {3, :help, :string, :implicit},
+      {4, :samples, {:message, V1.MetricSample}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.MetricSample do
+  @moduledoc """
+  One value.
+
+  ## Fields
+
+    * `suffix` - What its name has beyond its family's: "_bucket". Empty: nothing, or "_total" of a counter.
+    * `labels` - Labels, each name once.
+    * `value` - The value; of times in seconds.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          suffix: String.t(),
+          labels: [V1.MetricLabel.t()],
+          value: RankBridge.Protobuf.float_value(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct suffix: "",
+            labels: [],
+            value: 0.0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.suffix),
+      Encode.repeated(0x12, {:message, V1.MetricLabel}, message.labels),
+      Encode.implicit(0x19, :double, message.value),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | suffix: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | labels: [Decode.message(V1.MetricLabel, nil, raw, depth) | message.labels]}
+  end
+
+  def __put__(message, 3, 1, raw, _depth) do
+    %{message | value: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | labels: Enum.reverse(message.labels),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :suffix, :string, :implicit},
+      {2, :labels, {:message, V1.MetricLabel}, :repeated},
+      {3, :value, :double, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.MetricLabel do
+  @moduledoc """
+  What a value is of.
+
+  ## Fields
+
+    * `name` - Its name: "group", "op".
+    * `value` - Its value.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          value: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            value: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.implicit(0x12, :string, message.value),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | value: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :value, :string, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.Abilities do
   @moduledoc """
   What a backend can do.
@@ -2086,6 +2496,7 @@ defmodule RankBridge.Proto.V1.RankService do
     [
       describe_rank(),
       list_pending(),
+      get_metrics(),
       prepare_generation(),
       commit_generation(),
       abort_generation(),
@@ -2117,6 +2528,20 @@ defmodule RankBridge.Proto.V1.RankService do
       path: "/rankbridge.v1.RankService/ListPending",
       request: V1.ListPendingRequest,
       response: V1.ListPendingResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives what this rank has counted, and what it holds: the metrics that `--metrics` serves to Prometheus.
+  """
+  @spec get_metrics() :: Rpc.t()
+  def get_metrics do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/GetMetrics",
+      request: V1.GetMetricsRequest,
+      response: V1.GetMetricsResponse,
       client_stream?: false,
       server_stream?: false
     }
