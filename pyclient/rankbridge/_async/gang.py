@@ -31,6 +31,7 @@ from rankbridge._plan.groups import Group, listed
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
+from rankbridge._plan.metrics import MetricFamily
 from rankbridge._plan.operations import (
     CallOptions,
     Calls,
@@ -830,6 +831,14 @@ class AsyncGang(GangCore[AsyncRank]):
             GangError: Some ranks could not be reached; its `outcomes` have the others.
         """
         return await self._channels.run_all(self._on(self._all(), ops.pending))
+
+    async def metrics(self) -> list[list[MetricFamily]]:
+        """Asks every rank for what it has counted, if it was started with ``--metrics``, and what it holds.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        return await self._channels.run_all(self._on(self._all(), ops.metrics))
 
     async def form(
         self,

@@ -69,6 +69,12 @@ class Published:
             self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
             self._write()
 
+    def measured(self, url: str) -> None:
+        """Its metrics are served there."""
+        with self._lock:
+            self._gang["metrics"] = url
+            self._write()
+
     def show(self, tokens: Tokens) -> None:
         """The tokens are others."""
         with self._lock:

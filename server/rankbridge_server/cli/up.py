@@ -193,7 +193,7 @@ def _up(
         with ExitStack() as stack:
             stack.callback(published.remove)
             if options.metrics is not None:
-                gang["metrics"] = stack.enter_context(served(options.metrics, directory / GANG))
+                published.measured(stack.enter_context(served(options.metrics, directory / GANG)))
             report.ready(gang)
             return agent.watch(
                 WithEndpointsFiles(report, published), show_tokens if options.token_file else None
