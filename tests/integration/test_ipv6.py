@@ -74,5 +74,5 @@ def test_an_address_that_is_none_is_refused(option: str, address: str) -> None:
     command = [RANKBRIDGE, "rank", "--rank", "0", "--size", "1", f"{option}={address}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ, check=False)
     assert done.returncode == 2
-    assert f"argument {option}: must be HOST:PORT" in done.stderr
+    assert f"Invalid value for '{option}': must be HOST:PORT" in done.stderr
     assert repr(address) in done.stderr
