@@ -76,7 +76,7 @@ audit: setup ## Ask a database for known vulnerabilities of every pin (status 1:
 	@scripts/tools .venv/bin/python scripts/audit.py
 
 site: setup ## Write the documentation as a site, to site/; fails at a link that leads nowhere
-	@NO_MKDOCS_2_WARNING=1 scripts/tools mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 scripts/tools mkdocs build --strict
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .venv-tools site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
