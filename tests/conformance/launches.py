@@ -74,7 +74,7 @@ def default_backend() -> str:
         [RANKBRIDGE, "up", "--help"], capture_output=True, text=True, timeout=START_TIMEOUT_S, check=True
     )
     text = " ".join(done.stdout.split())
-    (found,) = re.findall(r"--backend \{[^}]*\} what moves the data.*?\(default: (\w+)\)", text)
+    (found,) = re.findall(r"--backend \[[^]]*\] what moves the data.*?\[default: (\w+)\]", text)
     assert isinstance(found, str)
     return found
 
