@@ -11,7 +11,17 @@ from tests.support.gangs import RANKBRIDGE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_hosts.md").read_text()
 TIMEOUT_S = 120
-_NETWORK = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "bash", "-euc"]
+_NETWORK = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "bash",
+    "-euc",
+]
 # The ranks end with the namespace of processes, whose first is the script.
 _ADDRESSES = """
 ip link set lo up
