@@ -102,6 +102,7 @@ defmodule RankBridge.MixProject do
         RankBridge.Gang.Overview,
         RankBridge.Error,
         RankBridge.Generations,
+        RankBridge.Pending,
         RankBridge.RankStatus,
         RankBridge.Token
       ],

@@ -58,7 +58,7 @@ defmodule RankBridge do
       RankBridge.Containers,
       {RankBridge.Grouping, only: [:new_group, :destroy_group]},
       {RankBridge.Meshes, only: []},
-      {RankBridge.Generations, only: [:status, :form]},
+      {RankBridge.Generations, only: [:status, :pending, :form]},
       RankBridge.Collectives,
       {RankBridge.Coalesced, only: []},
       {RankBridge.Programs, only: []},

@@ -3,13 +3,23 @@ defmodule RankBridge.Generations do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Entry, Gang, ManyGroups, Ranks, RankStatus}
+  alias RankBridge.{Collectives, Entry, Gang, ManyGroups, Pending, Ranks, RankStatus}
 
   @doc "The status of each rank. A rank that cannot be reached is in the list, with an `error`."
   spec_with_bang status(Gang.gang(), keyword()) :: [RankStatus.t()]
 
   def status(gang, opts \\ []) do
     Entry.call(gang, :status, opts, fn view -> Ranks.status(view, opts) end)
+  end
+
+  @doc """
+  What each rank has accepted and not answered yet, and who is missing. A rank that cannot be reached is in the list, with an
+  `error`. Ranks are asked one by one: what they say is not of one moment.
+  """
+  spec_with_bang pending(Gang.gang(), keyword()) :: [Pending.t()]
+
+  def pending(gang, opts \\ []) do
+    Entry.call(gang, :pending, opts, fn view -> Ranks.pending(view, opts) end)
   end
 
   @doc """

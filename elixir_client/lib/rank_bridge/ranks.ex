@@ -2,7 +2,18 @@ defmodule RankBridge.Ranks do
   @moduledoc false
   # What the ranks are doing, and forming their generations: behind the functions of `RankBridge`.
 
-  alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions, Telemetry}
+  alias RankBridge.{
+    Calls,
+    Error,
+    Group,
+    Groups,
+    Options,
+    Pending,
+    RankStatus,
+    Sessions,
+    Telemetry
+  }
+
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -39,16 +50,38 @@ defmodule RankBridge.Ranks do
          do: {:ok, RankStatus.from_proto(response)}
   end
 
-  defp describe(view, ranks, opts) do
-    with {:ok, opts} <- Options.read(opts, [], "status") do
+  @doc "What every rank has not answered yet. A rank that cannot be asked has an `error`."
+  @spec pending(View.t(), keyword()) :: {:ok, [Pending.t()]} | {:error, Error.t()}
+  def pending(view, opts) do
+    request = %V1.ListPendingRequest{}
+    ranks = View.all_ranks(view)
+
+    with {:ok, results} <-
+           ask(view, ranks, request, V1.RankService.list_pending(), "pending", opts) do
+      {:ok,
+       for {rank, result} <- results do
+         case result do
+           {:ok, response} -> Pending.from_proto(rank, response)
+           {:error, error} -> %Pending{rank: rank, error: error}
+         end
+       end}
+    end
+  end
+
+  defp describe(view, ranks, opts),
+    do:
+      ask(view, ranks, %V1.DescribeRankRequest{}, V1.RankService.describe_rank(), "status", opts)
+
+  defp ask(view, ranks, request, rpc, operation, opts) do
+    with {:ok, opts} <- Options.read(opts, [], operation) do
       call = %Calls{
-        rpc: V1.RankService.describe_rank(),
-        operation: "status",
+        rpc: rpc,
+        operation: operation,
         deadline: opts.timeout || view.timeout,
         changes?: false
       }
 
-      {:ok, Calls.each(view, for(rank <- ranks, do: {rank, %V1.DescribeRankRequest{}}), call)}
+      {:ok, Calls.each(view, for(rank <- ranks, do: {rank, request}), call)}
     end
   end
 
