@@ -15,8 +15,8 @@ END = "```\n<!-- shell example: end -->"
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """The example as it stands in the README."""
-    _, begin, rest = (ROOT / "README.md").read_text().partition(BEGIN)
+    """The example as it stands in docs/clients.md."""
+    _, begin, rest = (ROOT / "docs" / "clients.md").read_text().partition(BEGIN)
     example, end, _ = rest.partition(END)
     assert begin
     assert end

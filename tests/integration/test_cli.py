@@ -211,6 +211,22 @@ def test_the_readmes_python_program_prints_what_it_says(gloo4: RunningGang, tmp_
     assert "# [6. 8.]" in program
 
 
+def test_the_readmes_shell_program_prints_what_it_says(gloo4: RunningGang) -> None:
+    readme = (ROOT / "README.md").read_text()
+    program = readme.partition("<!-- call example: begin -->\n```sh\n")[2].partition("```")[0]
+    path = f"{Path(RANKBRIDGE).parent}:{os.environ['PATH']}"
+    environ = {**os.environ, "PATH": path, "RANKBRIDGE_ENDPOINTS": str(gloo4.endpoints_file)}
+    done = subprocess.run(
+        ["bash", "-euc", f"{program}\nrankbridge call release $refs $sums"],
+        capture_output=True,
+        text=True,
+        env=environ,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (["[6.0, 6.0]"] * 4 + ["8"], "")
+
+
 def test_text_of_others_moves_no_cursor(tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\r\u202e\u009b1m"
     with up(tmp_path, 2, "fake") as running, grpc.insecure_channel(running.targets[0]) as channel:

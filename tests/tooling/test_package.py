@@ -1,5 +1,6 @@
 """What a built wheel and sdist hold, and that they work where they are installed."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -71,6 +72,11 @@ def test_a_wheel_needs_torch_for_the_server_only(wheel: zipfile.ZipFile) -> None
     assert all("extra == 'server'" in line for line in needs)
     assert "License-Expression: Apache-2.0" in metadata
     assert any(line.startswith("Classifier: ") for line in metadata)
+    assert sum(line.startswith("Project-URL: ") for line in metadata) == 4
+    page = wheel.read(path).decode().partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert len(links) > 30
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def environment(folder: Path, dist: Path, *arguments: str) -> Path:

@@ -39,7 +39,7 @@ def _run(options: Options) -> int:
     else:
         from .tables import show
 
-        show(_page(found))
+        show(page(found))
     return 0 if found.is_whole else 1
 
 
@@ -50,18 +50,18 @@ def _watch(gang: Any, options: Options) -> int:
 
         while True:
             found = survey(gang, found)
-            print(json.dumps(_as_json(found)), flush=True) if options.as_json else show(_page(found))
+            print(json.dumps(_as_json(found)), flush=True) if options.as_json else show(page(found))
             time.sleep(options.interval)
     from rich.live import Live
 
     with Live(auto_refresh=False, screen=True) as live:
         while True:
             found = survey(gang, found)
-            live.update(_page(found), refresh=True)
+            live.update(page(found), refresh=True)
             time.sleep(options.interval)
 
 
-def _page(found: Survey) -> Group:
+def page(found: Survey) -> Group:
     """Tables of ranks, groups, sessions and pending operations, and why ranks do not work."""
     from rich.text import Text
 
