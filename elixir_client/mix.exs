@@ -104,7 +104,8 @@ defmodule RankBridge.MixProject do
         RankBridge.Generations,
         RankBridge.Pending,
         RankBridge.RankStatus,
-        RankBridge.Token
+        RankBridge.Token,
+        RankBridge.Traces
       ],
       Collectives: [
         RankBridge.Averaging,

@@ -2,7 +2,7 @@ defmodule RankBridge.Groups do
   @moduledoc false
   # Making and ending groups, and who their members are.
 
-  alias RankBridge.{Calls, Error, Group, Id, Options}
+  alias RankBridge.{Calls, Error, Group, Id, Options, Traces}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -136,7 +136,8 @@ defmodule RankBridge.Groups do
         group: opts.group,
         operation_id: id,
         timeout_ms: timeout,
-        session_id: view.session_id
+        session_id: view.session_id,
+        traceparent: Traces.traceparent()
       })
 
     call = %Calls{

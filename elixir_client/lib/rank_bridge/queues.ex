@@ -31,6 +31,7 @@ defmodule RankBridge.Queues do
     Operations,
     Options,
     Queue,
+    Traces,
     Value
   }
 
@@ -125,7 +126,8 @@ defmodule RankBridge.Queues do
       group: opts.group,
       operation_id: id,
       timeout_ms: timeout,
-      session_id: view.session_id
+      session_id: view.session_id,
+      traceparent: Traces.traceparent()
     }
 
     call = %Calls{

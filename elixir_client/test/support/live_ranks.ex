@@ -9,8 +9,8 @@ defmodule RankBridge.Test.LiveRanks do
   @type t :: %{port: port(), file: Path.t(), directory: Path.t(), pids: [pos_integer()]}
 
   @doc "Starts ranks and waits until their generation is formed. The caller owns them."
-  @spec start(pos_integer(), String.t(), [String.t()]) :: t()
-  def start(size, backend, arguments \\ []) do
+  @spec start(pos_integer(), String.t(), [String.t()], [{String.t(), String.t()}]) :: t()
+  def start(size, backend, arguments \\ [], environment \\ []) do
     directory = Path.join(System.tmp_dir!(), "rank_bridge-#{RankBridge.Id.uuid()}")
     File.mkdir_p!(directory)
     file = Path.join(directory, "endpoints.json")
@@ -21,6 +21,7 @@ defmodule RankBridge.Test.LiveRanks do
         :exit_status,
         :stderr_to_stdout,
         line: 10_000,
+        env: for({name, value} <- environment, do: {~c"#{name}", ~c"#{value}"}),
         args:
           ["up", "--size", "#{size}", "--backend", backend, "--endpoints-file", file] ++
             ["--exit-on-stdin-close" | @patient ++ arguments]

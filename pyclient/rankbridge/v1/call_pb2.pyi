@@ -27,6 +27,7 @@ class Call(google.protobuf.message.Message):
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
     SESSION_ID_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
+    TRACEPARENT_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Name of the group. Empty: "world", all ranks of the gang."""
     operation_id: builtins.str
@@ -40,6 +41,10 @@ class Call(google.protobuf.message.Message):
     """Session that owns the refs that the call uses and makes. Empty: the rank's shared session."""
     generation: builtins.int
     """Generation that the controller means. 0: the current one."""
+    traceparent: builtins.str
+    """The caller's place in a trace, as the header `traceparent` of W3C Trace Context has it: a rank that sends traces makes
+    a span below it. Empty: none. Anything else is ignored.
+    """
     def __init__(
         self,
         *,
@@ -48,7 +53,8 @@ class Call(google.protobuf.message.Message):
         timeout_ms: builtins.int = ...,
         session_id: builtins.str = ...,
         generation: builtins.int = ...,
+        traceparent: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "group", b"group", "operation_id", b"operation_id", "session_id", b"session_id", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "group", b"group", "operation_id", b"operation_id", "session_id", b"session_id", "timeout_ms", b"timeout_ms", "traceparent", b"traceparent"]) -> None: ...
 
 Global___Call: typing_extensions.TypeAlias = Call

@@ -20,7 +20,7 @@ from ..core.printable import lines
 from ..core.rank import Identity
 from ..core.reread import Reread
 from ..core.tokens import Tokens
-from . import endpoints, mpi, nccl
+from . import endpoints, mpi, nccl, traces
 from .environment import Launched, LaunchError
 from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
@@ -31,6 +31,7 @@ from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
 from .settings import RankSettings, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
 from .tokens import WHO, JobTokens, TokenError, of_ranks, tokens_options
+from .traces import NoTraces
 
 if TYPE_CHECKING:
     from ..backends.mpi import MpiWorld
@@ -44,6 +45,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def run(options: Options) -> int:
     """Runs the command; returns the exit status."""
     try:
+        traces.check()
         if options.backend == "mpi":
             _block_signals()
             with progress("beginning MPI"):
@@ -64,7 +66,7 @@ def run(options: Options) -> int:
             )
         tokens = of_ranks(options, launched.master, listen.host, secure=tls is not None)
         return _serve(launched, world, host, tls, tokens, options)
-    except (TlsError, TokenError) as error:
+    except (NoTraces, TlsError, TokenError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
     except (LaunchError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:

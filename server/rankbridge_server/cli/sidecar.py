@@ -18,9 +18,10 @@ from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..service.gang import Dialling, form_gang
 from ..service.server import Server
-from . import logs
+from . import logs, traces
 from .settings import RankSettings
 from .tls import serving
+from .traces import Traces
 
 
 class Sidecar:
@@ -38,6 +39,7 @@ class Sidecar:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number."""
         _open_many_files()
         tls, tokens = settings.tls, settings.tokens
+        self._traces = Traces(identity.rank) if traces.asked_for() else None
         self._rank = Rank(
             identity,
             backend,
@@ -49,6 +51,7 @@ class Sidecar:
             host_id=None if settings.share_memory else host.alone(),
             share_memory=settings.share_memory,
             metrics=Metrics() if settings.metrics else None,
+            trace=self._traces.done if self._traces is not None else None,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
@@ -88,6 +91,8 @@ class Sidecar:
         """Ends the generation, answers pending operations, and stops serving."""
         self._rank.close("the rank stops")
         self._server.stop(grace=0.5)
+        if self._traces is not None:
+            self._traces.close()
 
 
 def _open_many_files() -> None:

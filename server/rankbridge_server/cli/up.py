@@ -18,7 +18,7 @@ from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.tokens import Tokens
-from . import endpoints
+from . import endpoints, traces
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
@@ -31,6 +31,7 @@ from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
 from .settings import RankSettings, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
 from .tokens import TokenError, given, tokens_options, write_new
+from .traces import NoTraces
 
 START_TIMEOUT_S = 60.0
 
@@ -45,7 +46,8 @@ def run(options: Options) -> int:
             new = Tokens.new()
             tokens = lambda: new  # noqa: E731
         _check(options)
-    except (TlsError, TokenError, ValueError) as error:
+        traces.check()
+    except (NoTraces, TlsError, TokenError, ValueError) as error:
         report.failed(str(error))
         return 2
 

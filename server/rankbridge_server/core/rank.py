@@ -88,7 +88,8 @@ class Rank:
     `default_timeout`: seconds, for calls that name no timeout. `data_timeout`: seconds, for the backend. `lost`:
     called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
-    `metrics`: counts operations; None: nothing is counted.
+    `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
+    trace, when it is done, and with its place there.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Rank:
         host_id: str | None = None,
         share_memory: bool = True,
         metrics: Metrics | None = None,
+        trace: Callable[[Task, str], None] | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -114,6 +116,7 @@ class Rank:
         self.events = EventLog()
         self.gang_calls = GangCalls()
         self._metrics = metrics
+        self._trace = trace
         if metrics is not None:
             self.events.notes.append(metrics.happened)
         self.default_timeout = default_timeout
@@ -363,6 +366,9 @@ class Rank:
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if self._metrics is not None:
             task.then(self._metrics.done)
+        if self._trace is not None and call.traceparent:
+            trace, parent = self._trace, call.traceparent
+            task.then(lambda done: trace(done, parent))
         job = Job(group, group.membership, operation.name, task)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))

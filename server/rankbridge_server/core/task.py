@@ -22,7 +22,7 @@ class Call:
     """The part that every operation's request has; the core's form of `rankbridge.v1.Call`.
 
     `timeout`: seconds from arrival to answer. `generation`: 0: the current one. `first`: the group's lane itself
-    submits the operation, and runs it next.
+    submits the operation, and runs it next. `traceparent`: the caller's place in a trace; empty: none.
     """
 
     group: str
@@ -31,6 +31,7 @@ class Call:
     session_id: str
     generation: int
     first: bool = False
+    traceparent: str = ""
 
 
 class Task:

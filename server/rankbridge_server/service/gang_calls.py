@@ -64,10 +64,11 @@ class WireParts:
             raise BridgeError(failure_of(error)).at(place, Phase.CHECK) from error
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Whether two parts are equal except for their timeouts."""
+        """Whether two parts are equal except for their timeouts and their places in traces."""
         operations = [operation_pb.Operation.FromString(it) for it in (one, other)]
         for it in operations:
-            getattr(it, it.WhichOneof("kind") or "").call.timeout_ms = 0
+            call = getattr(it, it.WhichOneof("kind") or "").call
+            call.timeout_ms, call.traceparent = 0, ""
         return operations[0] == operations[1]
 
     def result(self, outcome: Outcome) -> bytes:

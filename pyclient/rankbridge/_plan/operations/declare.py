@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.groups import Group
+from rankbridge._plan.traces import traceparent
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankOutOfRangeError
 from rankbridge.v1 import call_pb2
 from rankbridge.v1.operation_service_pb2 import Operation, OperationResult
@@ -208,6 +209,7 @@ def options_of(
         timeout_ms=milliseconds(timeout_of(scope, timeout)),
         session_id=session_id,
         generation=generation,
+        traceparent=traceparent(),
     )
 
 

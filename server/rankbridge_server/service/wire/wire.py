@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import Enum
@@ -34,6 +35,7 @@ from ...core.task import Call
 
 E = TypeVar("E", bound=Enum)
 
+_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 
 
@@ -50,6 +52,7 @@ def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False)
         session_id=message.session_id,
         generation=message.generation,
         first=first,
+        traceparent=message.traceparent if _TRACEPARENT.fullmatch(message.traceparent) else "",
     )
 
 

@@ -13,6 +13,8 @@ defmodule RankBridge.Proto.V1.Call do
     * `timeout_ms` - Longest time from arrival to answer, in milliseconds. 0: the rank's default (30,000).
     * `session_id` - Session that owns the refs that the call uses and makes. Empty: the rank's shared session.
     * `generation` - Generation that the controller means. 0: the current one.
+    * `traceparent` - The caller's place in a trace, as the header `traceparent` of W3C Trace Context has it: a rank that sends traces makes
+      a span below it. Empty: none. Anything else is ignored.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -25,6 +27,7 @@ defmodule RankBridge.Proto.V1.Call do
           timeout_ms: non_neg_integer(),
           session_id: String.t(),
           generation: non_neg_integer(),
+          traceparent: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -33,6 +36,7 @@ defmodule RankBridge.Proto.V1.Call do
             timeout_ms: 0,
             session_id: "",
             generation: 0,
+            traceparent: "",
             __unknown_fields__: []
 
   @impl true
@@ -50,6 +54,7 @@ defmodule RankBridge.Proto.V1.Call do
       Encode.implicit(0x18, :uint32, message.timeout_ms),
       Encode.implicit(0x22, :string, message.session_id),
       Encode.implicit(0x28, :uint64, message.generation),
+      Encode.implicit(0x32, :string, message.traceparent),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -83,6 +88,10 @@ defmodule RankBridge.Proto.V1.Call do
     %{message | generation: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 6, 2, raw, _depth) do
+    %{message | traceparent: Decode.value(:string, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -106,7 +115,8 @@ defmodule RankBridge.Proto.V1.Call do
       {2, :operation_id, :string, :implicit},
       {3, :timeout_ms, :uint32, :implicit},
       {4, :session_id, :string, :implicit},
-      {5, :generation, :uint64, :implicit}
+      {5, :generation, :uint64, :implicit},
+      {6, :traceparent, :string, :implicit}
     ]
   end
 end
