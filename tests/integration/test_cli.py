@@ -195,6 +195,17 @@ def test_help_is_printed(command: tuple[str, ...]) -> None:
     )
 
 
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), ("call", "all_reduce")])
+def test_a_command_starts_without_what_it_does_not_need(command: tuple[str, ...]) -> None:
+    python = [sys.executable, "-X", "importtime", "-m", "rankbridge_server"]
+    done = subprocess.run(
+        [*python, *command, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in imported
+    assert imported & {"torch", "grpc", "numpy", "rich", "rankbridge", "asyncio", "opentelemetry"} == set()
+
+
 def test_the_readmes_python_program_prints_what_it_says(gloo4: RunningGang, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text()
     program = readme.partition("<!-- python example: begin -->\n```python\n")[2].partition("```")[0]
