@@ -58,13 +58,13 @@ def test_the_tests_fail_if_either_suite_fails(
         assert (f"ExUnit in {project} (status 2)" in done.stderr) == (mix_status == 2)
 
 
-@pytest.mark.parametrize(("failing", "expected"), [("", 0), ("lint", 1), ("test", 1)])
-def test_ci_runs_both_and_fails_if_either_fails(tmp_path: Path, failing: str, expected: int) -> None:
+@pytest.mark.parametrize(("failing", "expected"), [("", 0), ("lint", 1), ("test", 1), ("site", 1)])
+def test_ci_runs_all_and_fails_if_one_fails(tmp_path: Path, failing: str, expected: int) -> None:
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     stand_in(tmp_path / "bin" / "make", f'echo "make $1"; [ "$1" != "{failing}" ]')
     done = execute(tmp_path, "bash", ".ci/run")
     assert done.returncode == expected
-    assert done.stdout.splitlines() == ["make lint", "make test"]
+    assert done.stdout.splitlines() == ["make lint", "make test", "make site"]
 
 
 def test_the_suites_have_every_test_once(tmp_path: Path) -> None:

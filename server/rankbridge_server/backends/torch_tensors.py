@@ -149,7 +149,7 @@ class TorchTensors:
                 ErrorCode.UNSUPPORTED_DTYPE,
                 f"random elements are made for floating-point dtypes, not {dtype}",
             )
-        fill = _filling(init)
+        fill = _filling(init, torch.float32 if dtype in _NARROW else TORCH[dtype])
         if dtype not in _NARROW:
             return fill(torch.empty(spec.shape, dtype=TORCH[dtype]))
         made = torch.empty(spec.elements, dtype=TORCH[dtype])
@@ -158,13 +158,20 @@ class TorchTensors:
         return made.reshape(spec.shape)
 
 
-def _filling(init: Uniform | Normal) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A function that fills tensors with the next random elements. Raises INVALID_ARGUMENT."""
+def _filling(init: Uniform | Normal, dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A function that fills tensors of this dtype with the next random elements. Raises INVALID_ARGUMENT."""
     generator = torch.Generator().manual_seed(init.seed)
     if isinstance(init, Uniform):
         low, high = init.low, init.high
         if not low < high:
             raise invalid("low must be below high", expected=f"more than {low}", got=str(high))
+        most = torch.finfo(dtype).max
+        if not (-most <= low and high <= most and high - low <= most):
+            raise invalid(
+                "low and high are out of the dtype's range, or too far apart",
+                expected=f"-{most} to {most}, and not more than {most} apart",
+                got=f"{low} and {high}",
+            )
         return lambda tensor: tensor.uniform_(low, high, generator=generator)
     mean, std = init.mean, init.std
     if not std >= 0:

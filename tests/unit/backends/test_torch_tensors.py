@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import pytest
@@ -123,6 +124,13 @@ def test_random_elements_are_torchs_own_of_that_seed() -> None:
         (Dtype.INT8, Full(128), ErrorCode.INVALID_ARGUMENT),
         (Dtype.INT8, Full(0.5), ErrorCode.INVALID_ARGUMENT),
         (Dtype.BOOL, Full(2), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Uniform(1, -math.inf, 1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Uniform(1, 0, math.inf), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Uniform(1, math.nan, 1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Uniform(1, 0, 1e300), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Uniform(1, -3e38, 3e38), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT16, Uniform(1, 0, 1e5), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT64, Uniform(1, -1e308, 1e308), ErrorCode.INVALID_ARGUMENT),
         (Dtype.INT8, Arange(126, 1), ErrorCode.INVALID_ARGUMENT),
         (Dtype.INT32, Arange(0.5, 1), ErrorCode.INVALID_ARGUMENT),
         (Dtype.BOOL, Arange(0, 1), ErrorCode.UNSUPPORTED_DTYPE),

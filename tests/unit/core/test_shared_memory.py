@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -287,3 +288,24 @@ def test_many_threads_take_and_return(store: Store) -> None:
         thread.join()
     assert not failures
     assert store.segments.nbytes <= 4 * PAGE
+
+
+def open_memory() -> int:
+    """How many pieces of shared memory this process has open or mapped."""
+    found = 0
+    for fd in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found += str(fd.readlink()).startswith("/memfd:rankbridge-tensor")
+    return found
+
+
+def test_what_a_call_had_lent_is_freed_when_its_session_was_closed_meanwhile() -> None:
+    before, store = open_memory(), Store()
+    segment = store.segments.open(SESSION, PAGE)
+    with store.segments.using(SESSION, segment.id, PAGE) as use:
+        lent = use.lend()
+        store.segments.forget(SESSION)
+    assert open_memory() == before + 1
+    del segment, use, lent
+    # No other call has come since.
+    assert open_memory() == before

@@ -52,10 +52,12 @@ class Segment:
 class Use:
     """A segment during a call that names it."""
 
-    def __init__(self, segment: Segment, nbytes: int, may_lend: bool, returned: deque[_Loan]) -> None:
+    def __init__(
+        self, segment: Segment, nbytes: int, may_lend: bool, loan_ended: Callable[[_Loan], None]
+    ) -> None:
         self._segment = segment
         self._nbytes = nbytes
-        self._returned = returned
+        self._loan_ended = loan_ended
         self.may_lend = may_lend
         self.kept = False
 
@@ -69,7 +71,7 @@ class Use:
         segment = self._segment
         segment.lent += 1
         memory = (ctypes.c_uint8 * self._nbytes).from_buffer(segment.file.map)
-        memory._rankbridge_loan = _Loan(segment, self._returned)  # type: ignore[attr-defined]
+        memory._rankbridge_loan = _Loan(segment, self._loan_ended)  # type: ignore[attr-defined]
         return memoryview(memory).cast("B")
 
     def keep(self) -> None:
@@ -78,15 +80,15 @@ class Use:
 
 
 class _Loan:
-    """Ends with the last view of the memory. That may happen on any thread, so `__del__` only notes it."""
+    """Ends with the last view of the memory, and calls `ended` then: on any thread, whatever locks it holds."""
 
-    def __init__(self, segment: Segment, returned: deque[_Loan]) -> None:
+    def __init__(self, segment: Segment, ended: Callable[[_Loan], None]) -> None:
         self.segment = segment
         self.number = segment.lent
-        self._returned = returned
+        self._ended = ended
 
     def __del__(self) -> None:
-        self._returned.append(self)
+        self._ended(self)
 
 
 class Segments:
@@ -190,7 +192,7 @@ class Segments:
             adopted = sum(
                 it.holder is Holder.TENSOR for it in self._segments.values() if it.session_id == session_id
             )
-        use = Use(segment, nbytes, adopted < MAX_ADOPTED, self._returned)
+        use = Use(segment, nbytes, adopted < MAX_ADOPTED, self._loan_ended)
         try:
             yield use
         finally:
@@ -198,6 +200,7 @@ class Segments:
                 segment.holder = Holder.TENSOR if use.kept else Holder.CALLER
                 if not segment.open and not use.kept:
                     self._forget_bytes(segment)
+                self._collect_loans()
 
     def forget(self, session_id: str) -> None:
         """Closes all segments of a session."""
@@ -266,6 +269,15 @@ class Segments:
                 f"shared memory {segment.id!r} belongs to another session",
                 got=f"session {session_id!r}",
             )
+
+    def _loan_ended(self, loan: _Loan) -> None:
+        """Acts on it at once, unless a thread, perhaps this one, has the lock: then the next call does."""
+        self._returned.append(loan)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._collect_loans()
+            finally:
+                self._lock.release()
 
     def _collect_loans(self) -> None:
         for _ in range(len(self._returned)):
