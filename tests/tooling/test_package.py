@@ -2,15 +2,13 @@
 
 import re
 import subprocess
-import sys
 import tarfile
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
+from tests.tooling.installed import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOS = sorted(str(path.relative_to(ROOT / "proto")) for path in (ROOT / "proto").rglob("*.proto"))
@@ -24,25 +22,6 @@ with rankbridge.connect(sys.argv[1]) as gang:
     refs = gang.put([[1.0], [2.0]])
     print([gang[ref.rank].get(ref).tolist() for ref in gang.all_reduce(refs)])
 """
-
-
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the project's sdist, and with the wheel that is built of it."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], cwd=ROOT, check=True
-    )
-    (sdist,) = folder.glob("rankbridge-*.tar.gz")
-    command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", folder, sdist], check=True, timeout=120)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(dist: Path) -> zipfile.ZipFile:
-    (path,) = dist.glob("rankbridge-*.whl")
-    return zipfile.ZipFile(path)
 
 
 def test_a_wheel_holds_both_packages_with_types_and_nothing_else(wheel: zipfile.ZipFile) -> None:
@@ -77,26 +56,6 @@ def test_a_wheel_needs_torch_for_the_server_only(wheel: zipfile.ZipFile) -> None
     links = re.findall(r"\]\(([^)]*)\)", page)
     assert len(links) > 30
     assert [link for link in links if not link.startswith("https://")] == []
-
-
-def environment(folder: Path, dist: Path, *arguments: str) -> Path:
-    """Makes a virtual environment into which the wheel is installed; gives the folder of its commands."""
-    venv.create(folder, with_pip=False)
-    (wheel,) = dist.glob("rankbridge-*.whl")
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-qq"]
-    subprocess.run([*pip, *arguments, wheel], check=True, timeout=300)
-    return folder / "bin"
-
-
-@pytest.fixture(scope="module")
-def server(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Commands of an environment that also has what the extra `server` needs, from this one."""
-    folder = tmp_path_factory.mktemp("server")
-    commands = environment(folder, dist, "--no-deps")
-    (site,) = (folder / "lib").glob("python*/site-packages")
-    # An editable install that is there stays unknown: no .pth of that folder is read.
-    (site / "dependencies.pth").write_text(f"{Path(torch.__file__).parents[1]}\n")
-    return commands
 
 
 @pytest.fixture(scope="module")
