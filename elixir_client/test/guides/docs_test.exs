@@ -21,12 +21,94 @@ defmodule RankBridge.DocsTest do
 
   defp page(name), do: @docs |> Path.join(name) |> File.read!()
 
-  # What its variables are after a program that has a gang and a ref on each of its ranks.
+  # What its variables are after a program that has a gang, by name too, tensors on each of its ranks, and a queue.
   defp run(program, ranks) do
-    gang = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 60_000})
-    refs = RankBridge.put!(gang, for(rank <- 0..3, do: [1.0 * rank]))
-    {given, variables} = Code.eval_string(program, gang: gang, refs: refs)
-    {given, Map.new(variables)}
+    gang = start_supervised!({Gang, name: MyGang, endpoints_file: ranks.file, timeout: 60_000})
+    on_each = fn -> RankBridge.put!(gang, for(rank <- 0..3, do: [1.0 * rank])) end
+    name = "numbers #{System.unique_integer()}"
+    readers = [writer_rank_in_group: 0, reader_ranks_in_group: [1]]
+    queue = RankBridge.Queues.new_queue!(gang, name, readers)
+
+    given = [
+      gang: gang,
+      refs: on_each.(),
+      counts: on_each.(),
+      gradients: on_each.(),
+      batches: [on_each.(), on_each.()],
+      tensor: Tensor.new!(:uint8, [1_048_576], :binary.copy(<<7>>, 1_048_576)),
+      queue: queue
+    ]
+
+    {result, variables} = Code.eval_string(program, given)
+    {result, Map.new(variables)}
+  end
+
+  # How many Elixir programs each page has, and what runs them: these tests, or others.
+  @pages %{
+    "gang_calls.md" => 2,
+    "groups_and_meshes.md" => 1,
+    "objects.md" => 1,
+    "point_to_point.md" => 1,
+    "programs.md" => 1,
+    "queues.md" => 1,
+    "streams.md" => 1,
+    "tensors.md" => 1,
+    "tls.md" => 1
+  }
+
+  test "every page with programs is known here" do
+    found =
+      for path <- Path.wildcard(Path.join(@docs, "*.md")),
+          name = Path.basename(path),
+          count = length(programs(name)),
+          count > 0,
+          into: %{},
+          do: {name, count}
+
+    assert found == @pages
+  end
+
+  @tag timeout: 120_000
+  test "the examples of gang calls", %{ranks: ranks} do
+    assert [calls, stream] = programs("gang_calls.md")
+    {:ok, %{sums: [sum | _others], gang: gang}} = run(calls, ranks)
+    assert gang |> RankBridge.get!(sum) |> Tensor.to_list() == [6.0]
+    stop_supervised!(MyGang)
+    {:ok, %{first: first, second: second}} = run(stream, ranks)
+    assert {first.operation, second.operation} == {:all_reduce, :barrier}
+  end
+
+  @tag timeout: 120_000
+  test "the example of programs", %{ranks: ranks} do
+    assert [program] = programs("programs.md")
+    {{:ok, [rows]}, %{gang: gang}} = run(program, ranks)
+    assert gang |> RankBridge.get!(hd(rows)) |> Tensor.to_list() == [6.0, 6.0, 6.0, 6.0]
+  end
+
+  @tag timeout: 120_000
+  test "the example of streams", %{ranks: ranks} do
+    assert [program] = programs("streams.md")
+    {:ok, %{results: [{:ok, _first}, {:ok, second}], gang: gang}} = run(program, ranks)
+    assert gang |> RankBridge.get!(hd(second)) |> Tensor.to_list() == [6.0]
+  end
+
+  @tag timeout: 120_000
+  test "the example of tensors", %{ranks: ranks} do
+    assert [program] = programs("tensors.md")
+    {{:ok, transfers}, %{tensor: tensor}} = run(program, ranks)
+    assert tensor.data == :binary.copy(<<7>>, 1_048_576)
+    assert {transfers.shared, transfers.streamed} == {2, 0}
+  end
+
+  @tag timeout: 120_000
+  test "the example of queues", %{ranks: ranks} do
+    assert [program] = programs("queues.md")
+    # A reader goes on until the queue is shut down.
+    three = String.replace(program, "value <- stream", "value <- Enum.take(stream, 3)")
+    assert three != program
+
+    assert {[1, 2, 3], _variables} =
+             run(String.replace(three, "IO.inspect(value)", "value"), ranks)
   end
 
   @tag timeout: 120_000
