@@ -7,6 +7,7 @@ defmodule RankBridge.LivePartsTest do
 
   alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
   alias RankBridge.Gang.Channels
+  alias RankBridge.Proto.V1
   alias RankBridge.Rank.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
@@ -326,6 +327,8 @@ defmodule RankBridge.LivePartsTest do
         calling = Task.async(fn -> Collectives.run(view, :barrier, nil, timeout: 60_000) end)
         assert_soon(%{0 => 1, 1 => 1, 2 => 1}, fn -> under_way(gang) end)
         assert_soon([1, 1], fn -> pending(view, [1, 2]) end)
+        described = V1.RankService.describe_rank().path
+        describing = Transport.start_unary(channel(view), described, "", timeout: 60_000)
         OsProcess.signal(first, "KILL")
         started = now()
 
@@ -337,6 +340,9 @@ defmodule RankBridge.LivePartsTest do
         assert {lost.reason, lost.indefinite, lost.rank} == {:unavailable, true, 0}
         assert lost.message == "connection lost: the server closed the connection"
         for it <- [second, third], do: assert({it.reason, it.rank} == {:peer_lost, 0})
+
+        # What is called before the connection is known to be lost is sent on it.
+        assert {:error, %{code: :unavailable}} = Transport.await(describing)
 
         errors =
           for view <- [view, unary, view] do
