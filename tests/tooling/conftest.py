@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,11 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def wheel(dist: Path) -> zipfile.ZipFile:
+@pytest.fixture
+def wheel(dist: Path) -> Iterator[zipfile.ZipFile]:
     (path,) = dist.glob("rankbridge-*.whl")
-    return zipfile.ZipFile(path)
+    with zipfile.ZipFile(path) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
