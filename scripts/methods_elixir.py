@@ -38,6 +38,7 @@ TAKES = {
     pb.BRINGS_CALLS: "calls",
     pb.BRINGS_PROGRAM: "program",
     pb.BRINGS_GRAPH: "graph",
+    pb.BRINGS_ARGUMENTS: "arguments",
 }
 GIVES = {pb.BRINGS_CALLS: "calls", pb.BRINGS_PROGRAM: "kept", pb.BRINGS_GRAPH: "recorded"}
 """What is given, by what is brought; of all others `:each`, or `:nothing`."""

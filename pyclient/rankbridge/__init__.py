@@ -14,9 +14,10 @@ needs no torch; it takes and gives torch tensors where torch is installed and as
 
 from rankbridge._async.compat.vllm import AsyncGroupCoordinator as AsyncGroupCoordinator
 from rankbridge._async.events import AsyncEvents as AsyncEvents
-from rankbridge._async.gang import AsyncGang as AsyncGang
+from rankbridge._async.function import AsyncFunctionCall as AsyncFunctionCall, AsyncReports as AsyncReports
+from rankbridge._async.gang import AsyncGang as AsyncGang, AsyncGangFunction as AsyncGangFunction
 from rankbridge._async.queue import AsyncQueue as AsyncQueue
-from rankbridge._async.rank import AsyncRank as AsyncRank
+from rankbridge._async.rank import AsyncRank as AsyncRank, AsyncRankFunction as AsyncRankFunction
 from rankbridge._async.stream import AsyncGangStream as AsyncGangStream, AsyncStreamed as AsyncStreamed
 from rankbridge._async.submitted import AsyncSubmitted as AsyncSubmitted
 from rankbridge._async.work import AsyncWork as AsyncWork
@@ -33,6 +34,13 @@ from rankbridge._plan.events import (
     UnknownEvent as UnknownEvent,
     WatchEnded as WatchEnded,
     Watching as Watching,
+)
+from rankbridge._plan.functions import (
+    Each as Each,
+    FunctionDescription as FunctionDescription,
+    Parameter as Parameter,
+    ParameterKind as ParameterKind,
+    Report as Report,
 )
 from rankbridge._plan.graph import Graph as Graph
 from rankbridge._plan.groups import Group as Group, Member as Member, Place as Place
@@ -85,9 +93,10 @@ from rankbridge._plan.tensor import Array as Array, Tensor as Tensor, TensorLike
 from rankbridge._plan.values import PyValue as PyValue, from_value as from_value, to_value as to_value
 from rankbridge._sync.compat.vllm import GroupCoordinator as GroupCoordinator
 from rankbridge._sync.events import Events as Events
-from rankbridge._sync.gang import Gang as Gang, connect as connect
+from rankbridge._sync.function import FunctionCall as FunctionCall, Reports as Reports
+from rankbridge._sync.gang import Gang as Gang, GangFunction as GangFunction, connect as connect
 from rankbridge._sync.queue import Queue as Queue
-from rankbridge._sync.rank import Rank as Rank
+from rankbridge._sync.rank import Rank as Rank, RankFunction as RankFunction
 from rankbridge._sync.stream import GangStream as GangStream, Streamed as Streamed
 from rankbridge._sync.submitted import Submitted as Submitted
 from rankbridge._sync.work import Work as Work

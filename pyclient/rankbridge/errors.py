@@ -18,11 +18,13 @@ The tree, with the ``ErrorCode`` of each leaf::
     │   ├── GroupExistsError                 GROUP_EXISTS
     │   └── UnknownQueueError                UNKNOWN_QUEUE
     ├── UnknownGraphError                    UNKNOWN_GRAPH
+    ├── UnknownFunctionError                 UNKNOWN_FUNCTION
     ├── UnknownSharedMemoryError             UNKNOWN_SHARED_MEMORY
     ├── NameExistsError                      NAME_EXISTS
     ├── UnsupportedOperationError            UNSUPPORTED_OPERATION
     ├── ResourceExhaustedError               RESOURCE_EXHAUSTED
     ├── MismatchError                        MISMATCH
+    ├── FunctionFailedError                  FUNCTION_FAILED
     ├── PeerMissingError                     PEER_MISSING
     ├── DeadlineExceededError (TimeoutError) DEADLINE_EXCEEDED
     ├── CallCancelledError                   CANCELLED
@@ -74,6 +76,7 @@ class ErrorCode(enum.StrEnum):
     UNKNOWN_GROUP = "UNKNOWN_GROUP"
     UNKNOWN_QUEUE = "UNKNOWN_QUEUE"
     UNKNOWN_GRAPH = "UNKNOWN_GRAPH"
+    UNKNOWN_FUNCTION = "UNKNOWN_FUNCTION"
     UNKNOWN_SHARED_MEMORY = "UNKNOWN_SHARED_MEMORY"
     GROUP_EXISTS = "GROUP_EXISTS"
     NAME_EXISTS = "NAME_EXISTS"
@@ -82,6 +85,7 @@ class ErrorCode(enum.StrEnum):
     UNSUPPORTED_OPERATION = "UNSUPPORTED_OPERATION"
     RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
     MISMATCH = "MISMATCH"
+    FUNCTION_FAILED = "FUNCTION_FAILED"
     INTERNAL = "INTERNAL"
     NOT_ALLOWED = "NOT_ALLOWED"
     PROTOCOL = "PROTOCOL"
@@ -123,6 +127,23 @@ class RankDetail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """An exception that a function of the user's own raised on a rank.
+
+    Attributes:
+        rank: Rank in the gang.
+        type: Name of its class: "ValueError", "torch.OutOfMemoryError".
+        text: Its text.
+        traceback: Python's traceback, the user's own frames first.
+    """
+
+    rank: int
+    type: str
+    text: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Generic[T_co]):
     """How one rank's part of a gang call ended: with a value, or with an error.
 
@@ -153,6 +174,7 @@ class RankBridgeError(Exception):
         expected: What would have been right. Empty: it does not apply.
         got: What was there instead. Empty: it does not apply.
         ranks: The ranks concerned, ascending. Empty: `rank` alone.
+        raised: Of a ``FunctionFailedError``: the exception. None: no function raised one.
     """
 
     code: ErrorCode = ErrorCode.UNSPECIFIED
@@ -171,6 +193,7 @@ class RankBridgeError(Exception):
         expected: str = "",
         got: str = "",
         ranks: Sequence[RankDetail] = (),
+        raised: Raised | None = None,
     ) -> None:
         """Keeps all of it; see the class for the meaning of each."""
         super().__init__(message)
@@ -185,6 +208,7 @@ class RankBridgeError(Exception):
         self.expected = expected
         self.got = got
         self.ranks = tuple(ranks)
+        self.raised = raised
 
     def __str__(self) -> str:
         """Gives code and message, and of rank, operation, group and both sides what the message leaves out.
@@ -280,6 +304,7 @@ __all__ = [
     "DeadlineExceededError",
     "ErrorCode",
     "FormingFailedError",
+    "FunctionFailedError",
     "GangError",
     "GenerationError",
     "GroupError",
@@ -294,6 +319,7 @@ __all__ = [
     "PeerLostError",
     "PeerMissingError",
     "ProtocolError",
+    "Raised",
     "RankBridgeError",
     "RankDetail",
     "RankOutOfRangeError",
@@ -304,6 +330,7 @@ __all__ = [
     "StaleGenerationError",
     "TransportError",
     "UnavailableError",
+    "UnknownFunctionError",
     "UnknownGraphError",
     "UnknownGroupError",
     "UnknownOperationError",
@@ -383,6 +410,12 @@ class UnknownGraphError(RankBridgeError):
     code = ErrorCode.UNKNOWN_GRAPH
 
 
+class UnknownFunctionError(RankBridgeError):
+    """The rank offers no such function. `ListFunctions` says which it does."""
+
+    code = ErrorCode.UNKNOWN_FUNCTION
+
+
 class UnknownSharedMemoryError(RankBridgeError):
     """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
 
@@ -405,6 +438,12 @@ class MismatchError(RankBridgeError):
     """The members of the group asked for different things. `ranks` shows every side. Nothing ran."""
 
     code = ErrorCode.MISMATCH
+
+
+class FunctionFailedError(RankBridgeError):
+    """A function raised, here or on a rank for which this one waited; then the generation is over, form the next."""
+
+    code = ErrorCode.FUNCTION_FAILED
 
 
 class PeerMissingError(RankBridgeError):
@@ -566,6 +605,7 @@ def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
         expected=cause.expected,
         got=cause.got,
         ranks=cause.ranks,
+        raised=cause.raised,
     )
     combined.outcomes = tuple(outcomes)
     combined.cause = cause

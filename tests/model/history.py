@@ -16,7 +16,15 @@ from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operations.operation import Entry, LocalPlan, Operation, Plan, Site, Transfer
+from rankbridge_server.core.operations.operation import (
+    Entry,
+    FunctionPlan,
+    LocalPlan,
+    Operation,
+    Plan,
+    Site,
+    Transfer,
+)
 from rankbridge_server.core.operations.outcome import Outcome
 from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
@@ -92,7 +100,7 @@ class History:
 
         def plan(site: Site, args: AllReduce) -> Plan:
             inner = all_reduce.plan(site, args)
-            assert not isinstance(inner, Transfer | LocalPlan)
+            assert not isinstance(inner, Transfer | LocalPlan | FunctionPlan)
             call.first = True
             call.generation = site.generation.number
             call.members = site.size

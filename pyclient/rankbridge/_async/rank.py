@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 import numpy.typing as npt
 
 from rankbridge._async.events import AsyncEvents
+from rankbridge._async.function import AsyncFunctionCall
 from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
@@ -269,6 +271,37 @@ class AsyncRank:
             InvalidArgumentError: There is no such operation.
         """
         return self._gang._channels.start(ops.find_operation(operation)(self._scope, *args, **options))
+
+    async def call(self, function: str, /, *args: object, **kwargs: object) -> Any:
+        """Calls a function of a module that was loaded into the ranks, on this rank alone. See ``AsyncGang.call``."""
+        return await self.function(function)(*args, **kwargs)
+
+    def function(self, name: str, **options: Unpack[MemberOptions]) -> AsyncRankFunction:
+        """Gives a function of this rank, to be called with options.
+
+        Args:
+            name: Its name.
+            **options: ``MemberOptions``: of each call of it.
+        """
+        return AsyncRankFunction(self, name, options)
+
+    async def functions(self) -> list[FunctionDescription]:
+        """Lists the functions that this rank offers, by name."""
+        return await self._run(ops.functions(self._scope))
+
+    async def kill(self, pid: int | None = None) -> int:
+        """Kills the rank's process: for one in which a function never returns. Its agent replaces it.
+
+        Args:
+            pid: The process that is meant, so that no replacement is killed by mistake. None: whichever it is.
+
+        Returns:
+            Its process id.
+
+        Raises:
+            InvalidArgumentError: The process is another, or has other ranks, too. Nothing happened.
+        """
+        return await self._run(ops.kill(self._scope, pid))
 
     async def _more_refs(self, token: str) -> list[Ref]:
         refs: list[Ref] = []
@@ -920,3 +953,35 @@ class AsyncRank:
         starts = starts_at(after, [self.rank])
         call = watch(self._scope, kinds, starts[self.rank], timeout)
         return await AsyncEvents(self._gang._channels, [call], starts, alone=True)._begin()
+
+
+class AsyncRankFunction:
+    """A function of a module that was loaded into a rank, for it alone: ``gang[2].function("step", timeout=600)``.
+
+    Attributes:
+        name: Its name.
+    """
+
+    def __init__(self, rank: AsyncRank, name: str, options: MemberOptions) -> None:
+        """Made by ``AsyncRank.function``."""
+        self.name = name
+        self._rank = rank
+        self._options: dict[str, Any] = {**options, "function": name, "alone": True}
+
+    async def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Calls it, and gives what it returns: see ``AsyncGang.call``."""
+        return await self._rank._run(self._call(args, kwargs))
+
+    def start(self, *args: object, **kwargs: object) -> AsyncFunctionCall:
+        """Calls it likewise, and returns at once: what it gives has its reports, and its result, a list of one."""
+        rank = self._rank
+        return AsyncFunctionCall(
+            rank._gang._channels,
+            self.name,
+            [self._call(args, kwargs)],
+            lambda _, call_id: ops.reports(rank._scope, call_id),
+        )
+
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Call[Any]:
+        given = Arguments(args, kwargs)
+        return ops.call_function(self._rank._scope, given, **with_id(self._options))

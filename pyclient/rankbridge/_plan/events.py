@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.failures import error_from_wire
@@ -160,10 +160,10 @@ class Watching:
 
 
 class Said(NamedTuple):
-    """What a rank has said: how it is, an event, or what ended its watch; None: it has ended in good order."""
+    """What a rank has said: what its stream gives, or the error that ended it; None: it has ended in good order."""
 
     rank: int
-    what: Watching | Event | RankBridgeError | None
+    what: Any
 
 
 _number_of = number_of(event_pb2.EventKind.DESCRIPTOR, "events")

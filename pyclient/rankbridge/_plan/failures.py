@@ -8,7 +8,7 @@ import grpc
 
 from rankbridge import errors
 from rankbridge._plan.wire import fields_of, short_name
-from rankbridge.errors import ErrorCode, RankBridgeError, RankDetail
+from rankbridge.errors import ErrorCode, Raised, RankBridgeError, RankDetail
 from rankbridge.v1 import error_pb2
 
 _CLASSES: dict[str, type[RankBridgeError]] = {
@@ -43,6 +43,7 @@ def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
             )
             for detail in error.ranks
         ],
+        raised=Raised(**fields_of(Raised, error.raised)) if error.HasField("raised") else None,
     )
 
 

@@ -116,12 +116,21 @@ class GangCore(Generic[RankT]):
         self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
     ) -> Sequence[Call[T]]:
         """Makes the same operation of a group for its members, under one operation id."""
+        if not args:
+            return self._on_members_alike(members, build, **options)
         calls: Calls | None = options.pop("calls", None)
-        if (calls or self.calls) == "gang" and not args:
-            # What takes options alone is the same for every member, and costs as much to make as to send.
-            scopes = [self._scope(rank) for rank in members]
-            return Together([build(scopes[0], **with_id(options))], [scope.rank for scope in scopes])
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
+
+    def _on_members_alike(
+        self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
+    ) -> Sequence[Call[T]]:
+        """Makes the same operation likewise, whose request is the same for every member: it is made once."""
+        calls: Calls | None = options.pop("calls", None)
+        if (calls or self.calls) != "gang":
+            return self._on(members, build, *args, **with_id(options))
+        # It costs as much to make as to send.
+        scopes = [self._scope(rank) for rank in members]
+        return Together([build(scopes[0], *args, **with_id(options))], [scope.rank for scope in scopes])
 
     def _on_refs(
         self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any

@@ -94,8 +94,13 @@ def member_calls(
                 expected="a call of each rank on its own: gang[0]",
                 got="a call of the gang",
             )
+    if ops.given(operation) is FirstArgument.ARGUMENTS and given.alike:
+        return gang._on_members_alike(members, build, given, **options)
     calls, options = options.pop("calls", None), with_id(options)
     match ops.given(operation):
+        case FirstArgument.ARGUMENTS:
+            own = [given.of(options["function"], members, place) for place in range(len(members))]
+            each = [build(gang._scope(rank), it, **options) for rank, it in zip(members, own, strict=True)]
         case FirstArgument.EACH:
             pairs = gang._paired(members, ops.checked_list(operation, given), operation)
             each = [build(scope, value, **options) for scope, value in pairs]

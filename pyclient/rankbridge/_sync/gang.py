@@ -20,6 +20,7 @@ from rankbridge._plan import (
 )
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
@@ -54,6 +55,7 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._sync.events import Events
+from rankbridge._sync.function import FunctionCall
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.rank import Rank
 from rankbridge._sync.stream import GangStream
@@ -1205,6 +1207,42 @@ class Gang(GangCore[Rank]):
         """
         return self._carried_out(graph_procedures.releasing(self, graph))
 
+    # --- functions of the user's own ---------------------------------------------------------------------
+
+    def call(self, function: str, /, *args: object, **kwargs: object) -> list[Any]:
+        """Calls a function of a module that was loaded into the ranks, on every rank, and waits until all return.
+
+        The calls of one group run one after another, in one order on all its members, beside its other operations.
+
+        Args:
+            function: Its name.
+            *args: Arguments by place: whatever ``to_value`` takes, the same for every rank; an ``Each`` has one value
+                for each; of refs of all ranks, each rank gets its own. A ref arrives as the tensor that it stands for.
+            **kwargs: Arguments by name, likewise.
+
+        Returns:
+            What it returned on each rank, by rank; its tensors are new refs.
+
+        Raises:
+            GangError: ``FunctionFailedError``: it raised, and `raised` has type, text and traceback; ranks that waited
+                for the one on which it raised were released. ``UnknownFunctionError``. ``InvalidArgumentError``: the
+                arguments do not fit its parameters. ``DeadlineExceededError``: it has not returned, and goes on.
+        """
+        return self._called("call_function", Arguments(args, kwargs), function=function)
+
+    def function(self, name: str, **options: Unpack[CallOptions]) -> GangFunction:
+        """Gives a function of the ranks, to be called with options.
+
+        Args:
+            name: Its name.
+            **options: ``CallOptions``: of each call of it.
+        """
+        return GangFunction(self, name, options)
+
+    def functions(self) -> list[FunctionDescription]:
+        """Lists the functions that the ranks offer, by name."""
+        return self._channels.run(ops.functions(self._scope(0)))
+
     # --- message queues ----------------------------------------------------------------------------------
 
     def new_queue(
@@ -1513,3 +1551,30 @@ class Gang(GangCore[Rank]):
                     for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
                 ]
             )
+
+
+class GangFunction:
+    """A function of a module that was loaded into the ranks of a gang: ``gang.function("step", timeout=600)``.
+
+    Attributes:
+        name: Its name.
+    """
+
+    def __init__(self, gang: Gang, name: str, options: CallOptions) -> None:
+        """Made by ``Gang.function``."""
+        self.name = name
+        self._gang = gang
+        self._options: dict[str, Any] = {**options, "function": name}
+
+    def __call__(self, *args: object, **kwargs: object) -> list[Any]:
+        """Calls it on every member of the group, and waits: see ``Gang.call``."""
+        return self._gang._called("call_function", Arguments(args, kwargs), **self._options)
+
+    def start(self, *args: object, **kwargs: object) -> FunctionCall:
+        """Calls it likewise, and returns at once: what it gives has its reports, and its result."""
+        gang, given, options = self._gang, Arguments(args, kwargs), dict(self._options)
+        members = gang._members(options.get("group", "world"))
+        calls = member_calls(gang, "call_function", ops.call_function, given, members, options)
+        return FunctionCall(
+            gang._channels, self.name, calls, lambda rank, call_id: ops.reports(gang._scope(rank), call_id)
+        )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
@@ -34,6 +35,7 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._sync.events import Events
+from rankbridge._sync.function import FunctionCall
 from rankbridge._sync.work import Work
 from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.threads.pending import Pending
@@ -266,6 +268,37 @@ class Rank:
             InvalidArgumentError: There is no such operation.
         """
         return self._gang._channels.start(ops.find_operation(operation)(self._scope, *args, **options))
+
+    def call(self, function: str, /, *args: object, **kwargs: object) -> Any:
+        """Calls a function of a module that was loaded into the ranks, on this rank alone. See ``Gang.call``."""
+        return self.function(function)(*args, **kwargs)
+
+    def function(self, name: str, **options: Unpack[MemberOptions]) -> RankFunction:
+        """Gives a function of this rank, to be called with options.
+
+        Args:
+            name: Its name.
+            **options: ``MemberOptions``: of each call of it.
+        """
+        return RankFunction(self, name, options)
+
+    def functions(self) -> list[FunctionDescription]:
+        """Lists the functions that this rank offers, by name."""
+        return self._run(ops.functions(self._scope))
+
+    def kill(self, pid: int | None = None) -> int:
+        """Kills the rank's process: for one in which a function never returns. Its agent replaces it.
+
+        Args:
+            pid: The process that is meant, so that no replacement is killed by mistake. None: whichever it is.
+
+        Returns:
+            Its process id.
+
+        Raises:
+            InvalidArgumentError: The process is another, or has other ranks, too. Nothing happened.
+        """
+        return self._run(ops.kill(self._scope, pid))
 
     def _more_refs(self, token: str) -> list[Ref]:
         refs: list[Ref] = []
@@ -903,3 +936,35 @@ class Rank:
         starts = starts_at(after, [self.rank])
         call = watch(self._scope, kinds, starts[self.rank], timeout)
         return Events(self._gang._channels, [call], starts, alone=True)._begin()
+
+
+class RankFunction:
+    """A function of a module that was loaded into a rank, for it alone: ``gang[2].function("step", timeout=600)``.
+
+    Attributes:
+        name: Its name.
+    """
+
+    def __init__(self, rank: Rank, name: str, options: MemberOptions) -> None:
+        """Made by ``Rank.function``."""
+        self.name = name
+        self._rank = rank
+        self._options: dict[str, Any] = {**options, "function": name, "alone": True}
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Calls it, and gives what it returns: see ``Gang.call``."""
+        return self._rank._run(self._call(args, kwargs))
+
+    def start(self, *args: object, **kwargs: object) -> FunctionCall:
+        """Calls it likewise, and returns at once: what it gives has its reports, and its result, a list of one."""
+        rank = self._rank
+        return FunctionCall(
+            rank._gang._channels,
+            self.name,
+            [self._call(args, kwargs)],
+            lambda _, call_id: ops.reports(rank._scope, call_id),
+        )
+
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Call[Any]:
+        given = Arguments(args, kwargs)
+        return ops.call_function(self._rank._scope, given, **with_id(self._options))

@@ -81,6 +81,10 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """No such graph in the session on this rank, or nothing is being recorded."""
     ERROR_CODE_UNKNOWN_SHARED_MEMORY: _ErrorCode.ValueType  # 27
     """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
+    ERROR_CODE_FUNCTION_FAILED: _ErrorCode.ValueType  # 28
+    """A function raised, here or on a rank for which this one waited; then the generation is over, form the next."""
+    ERROR_CODE_UNKNOWN_FUNCTION: _ErrorCode.ValueType  # 29
+    """The rank offers no such function. `ListFunctions` says which it does."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
     """The kind of a failure. The comment of each says what the caller may do."""
@@ -141,6 +145,10 @@ ERROR_CODE_UNKNOWN_GRAPH: ErrorCode.ValueType  # 26
 """No such graph in the session on this rank, or nothing is being recorded."""
 ERROR_CODE_UNKNOWN_SHARED_MEMORY: ErrorCode.ValueType  # 27
 """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
+ERROR_CODE_FUNCTION_FAILED: ErrorCode.ValueType  # 28
+"""A function raised, here or on a rank for which this one waited; then the generation is over, form the next."""
+ERROR_CODE_UNKNOWN_FUNCTION: ErrorCode.ValueType  # 29
+"""The rank offers no such function. `ListFunctions` says which it does."""
 Global___ErrorCode: typing_extensions.TypeAlias = ErrorCode
 
 class _Phase:
@@ -242,6 +250,36 @@ class RankDetail(google.protobuf.message.Message):
 Global___RankDetail: typing_extensions.TypeAlias = RankDetail
 
 @typing.final
+class Raised(google.protobuf.message.Message):
+    """An exception that a function of the user's raised."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    TRACEBACK_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang on which it was raised."""
+    type: builtins.str
+    """Name of its class, with the module unless it is Python's own: "ValueError", "torch.OutOfMemoryError"."""
+    text: builtins.str
+    """Its text."""
+    traceback: builtins.str
+    """Python's traceback, of the user's own files first: "train.py:88 in next_batch: ...". At most 16 KiB."""
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        type: builtins.str = ...,
+        text: builtins.str = ...,
+        traceback: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type"]) -> None: ...
+
+Global___Raised: typing_extensions.TypeAlias = Raised
+
+@typing.final
 class Error(google.protobuf.message.Message):
     """A failure, with what a caller needs to act on it."""
 
@@ -259,6 +297,7 @@ class Error(google.protobuf.message.Message):
     EXPECTED_FIELD_NUMBER: builtins.int
     GOT_FIELD_NUMBER: builtins.int
     RANKS_FIELD_NUMBER: builtins.int
+    RAISED_FIELD_NUMBER: builtins.int
     code: Global___ErrorCode.ValueType
     """What went wrong."""
     message: builtins.str
@@ -285,6 +324,10 @@ class Error(google.protobuf.message.Message):
     def ranks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RankDetail]:
         """Ranks concerned, ascending. Empty: this rank alone."""
 
+    @property
+    def raised(self) -> Global___Raised:
+        """With FUNCTION_FAILED: the exception. Absent: no function raised one."""
+
     def __init__(
         self,
         *,
@@ -300,7 +343,9 @@ class Error(google.protobuf.message.Message):
         expected: builtins.str = ...,
         got: builtins.str = ...,
         ranks: collections.abc.Iterable[Global___RankDetail] | None = ...,
+        raised: Global___Raised | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["code", b"code", "expected", b"expected", "generation", b"generation", "got", b"got", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "rank", b"rank", "ranks", b"ranks"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["raised", b"raised"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["code", b"code", "expected", b"expected", "generation", b"generation", "got", b"got", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "raised", b"raised", "rank", b"rank", "ranks", b"ranks"]) -> None: ...
 
 Global___Error: typing_extensions.TypeAlias = Error

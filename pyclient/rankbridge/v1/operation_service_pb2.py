@@ -25,6 +25,7 @@ _sym_db = _symbol_database.Default()
 from rankbridge.v1 import call_pb2 as rankbridge_dot_v1_dot_call__pb2
 from rankbridge.v1 import collective_service_pb2 as rankbridge_dot_v1_dot_collective__service__pb2
 from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
+from rankbridge.v1 import function_service_pb2 as rankbridge_dot_v1_dot_function__service__pb2
 from rankbridge.v1 import graph_service_pb2 as rankbridge_dot_v1_dot_graph__service__pb2
 from rankbridge.v1 import object_service_pb2 as rankbridge_dot_v1_dot_object__service__pb2
 from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
@@ -33,7 +34,7 @@ from rankbridge.v1 import queue_service_pb2 as rankbridge_dot_v1_dot_queue__serv
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%rankbridge/v1/operation_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a!rankbridge/v1/graph_service.proto\x1a\"rankbridge/v1/object_service.proto\x1a\x1brankbridge/v1/options.proto\x1a*rankbridge/v1/point_to_point_service.proto\x1a!rankbridge/v1/queue_service.proto\x1a\x19rankbridge/v1/value.proto\"\xa8\x0c\n\tOperation\x12\x30\n\x07\x62\x61rrier\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.BarrierRequestH\x00\x12\x34\n\tbroadcast\x18\x02 \x01(\x0b\x32\x1f.rankbridge.v1.BroadcastRequestH\x00\x12.\n\x06gather\x18\x03 \x01(\x0b\x32\x1c.rankbridge.v1.GatherRequestH\x00\x12\x35\n\nall_reduce\x18\x04 \x01(\x0b\x32\x1f.rankbridge.v1.AllReduceRequestH\x00\x12\x35\n\nall_gather\x18\x05 \x01(\x0b\x32\x1f.rankbridge.v1.AllGatherRequestH\x00\x12.\n\x06reduce\x18\x06 \x01(\x0b\x32\x1c.rankbridge.v1.ReduceRequestH\x00\x12\x30\n\x07scatter\x18\x07 \x01(\x0b\x32\x1d.rankbridge.v1.ScatterRequestH\x00\x12=\n\x0ereduce_scatter\x18\x08 \x01(\x0b\x32#.rankbridge.v1.ReduceScatterRequestH\x00\x12\x34\n\nall_to_all\x18\t \x01(\x0b\x32\x1e.rankbridge.v1.AllToAllRequestH\x00\x12*\n\x04scan\x18\n \x01(\x0b\x32\x1a.rankbridge.v1.ScanRequestH\x00\x12\x41\n\x10\x62roadcast_object\x18\x0b \x01(\x0b\x32%.rankbridge.v1.BroadcastObjectRequestH\x00\x12=\n\x0escatter_object\x18\x0c \x01(\x0b\x32#.rankbridge.v1.ScatterObjectRequestH\x00\x12;\n\rgather_object\x18\r \x01(\x0b\x32\".rankbridge.v1.GatherObjectRequestH\x00\x12\x42\n\x11\x61ll_gather_object\x18\x0e \x01(\x0b\x32%.rankbridge.v1.AllGatherObjectRequestH\x00\x12@\n\x10\x61ll_reduce_value\x18\x0f \x01(\x0b\x32$.rankbridge.v1.AllReduceValueRequestH\x00\x12J\n\x15\x62roadcast_tensor_dict\x18\x10 \x01(\x0b\x32).rankbridge.v1.BroadcastTensorDictRequestH\x00\x12*\n\x04send\x18\x11 \x01(\x0b\x32\x1a.rankbridge.v1.SendRequestH\x00\x12*\n\x04recv\x18\x12 \x01(\x0b\x32\x1a.rankbridge.v1.RecvRequestH\x00\x12\x37\n\x0bsend_object\x18\x13 \x01(\x0b\x32 .rankbridge.v1.SendObjectRequestH\x00\x12\x37\n\x0brecv_object\x18\x14 \x01(\x0b\x32 .rankbridge.v1.RecvObjectRequestH\x00\x12@\n\x10send_tensor_dict\x18\x15 \x01(\x0b\x32$.rankbridge.v1.SendTensorDictRequestH\x00\x12@\n\x10recv_tensor_dict\x18\x16 \x01(\x0b\x32$.rankbridge.v1.RecvTensorDictRequestH\x00\x12\x32\n\x08\x63oalesce\x18\x17 \x01(\x0b\x32\x1e.rankbridge.v1.CoalesceRequestH\x00\x12.\n\x06replay\x18\x18 \x01(\x0b\x32\x1c.rankbridge.v1.ReplayRequestH\x00\x12\x30\n\x07\x65nqueue\x18\x19 \x01(\x0b\x32\x1d.rankbridge.v1.EnqueueRequestH\x00\x12\x30\n\x07\x64\x65queue\x18\x1a \x01(\x0b\x32\x1d.rankbridge.v1.DequeueRequestH\x00\x12*\n\x04ping\x18\x1b \x01(\x0b\x32\x1a.rankbridge.v1.PingRequestH\x00\x12\x37\n\x0brun_program\x18\x1c \x01(\x0b\x32 .rankbridge.v1.RunProgramRequestH\x00\x42\x06\n\x04kind\"<\n\x0bPingRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:\n\x82\xb5\x18\x06\x10\x01\x18\x01 \x01\"9\n\nRunRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"f\n\x0bRunResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\rSubmitRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"Z\n\x0eSubmitResponse\x12\x16\n\x0coperation_id\x18\x01 \x01(\tH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"#\n\x0bPollRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"o\n\x0fOperationStatus\x12,\n\x05state\x18\x01 \x01(\x0e\x32\x1d.rankbridge.v1.OperationState\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"j\n\x0fOperationResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x0cPollResponse\x12\x30\n\x06status\x18\x01 \x01(\x0b\x32\x1e.rankbridge.v1.OperationStatusH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"8\n\x0c\x41waitRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"h\n\rAwaitResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"%\n\rCancelRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"W\n\x0e\x43\x61ncelResponse\x12\x13\n\tcancelled\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xe7\x01\n\x0f\x43oalesceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12,\n\noperations\x18\x02 \x03(\x0b\x32\x18.rankbridge.v1.Operation:\x82\x01\x82\xb5\x18~\nvtorch\'s coalesced collectives; vLLM `all_gatherv` of lists, `dispatch`; torchgfn `average_gradients`, `average_models`\x10\x01\x18\n \x07\"k\n\x10\x43oalesceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa3\x01\n\x11RunProgramRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12)\n\x05steps\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.ProgramStep\x12\x0f\n\x07results\x18\x03 \x03(\t:/\x82\xb5\x18+\n#loops of collectives under torchrun\x10\x01\x18\x0b \x07\"w\n\x0bProgramStep\x12\x34\n\toperation\x18\x01 \x01(\x0b\x32\x1f.rankbridge.v1.ProgramOperationH\x00\x12*\n\x04loop\x18\x02 \x01(\x0b\x32\x1a.rankbridge.v1.ProgramLoopH\x00\x42\x06\n\x04kind\"M\n\x10ProgramOperation\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x0bProgramLoop\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12)\n\x05steps\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.ProgramStep\"m\n\x12RunProgramResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xa0\x01\n\x0eOperationState\x12\x1f\n\x1bOPERATION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16OPERATION_STATE_QUEUED\x10\x01\x12\x1d\n\x19OPERATION_STATE_ADMISSION\x10\x02\x12\x18\n\x14OPERATION_STATE_DATA\x10\x03\x12\x18\n\x14OPERATION_STATE_DONE\x10\x04\x32\xad\x04\n\x10OperationService\x12\x42\n\x03Run\x12\x19.rankbridge.v1.RunRequest\x1a\x1a.rankbridge.v1.RunResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06Submit\x12\x1c.rankbridge.v1.SubmitRequest\x1a\x1d.rankbridge.v1.SubmitResponse\"\x04\x80\xb5\x18\x02\x12\x45\n\x04Poll\x12\x1a.rankbridge.v1.PollRequest\x1a\x1b.rankbridge.v1.PollResponse\"\x04\x80\xb5\x18\x02\x12H\n\x05\x41wait\x12\x1b.rankbridge.v1.AwaitRequest\x1a\x1c.rankbridge.v1.AwaitResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06\x43\x61ncel\x12\x1c.rankbridge.v1.CancelRequest\x1a\x1d.rankbridge.v1.CancelResponse\"\x04\x80\xb5\x18\x02\x12Q\n\x08\x43oalesce\x12\x1e.rankbridge.v1.CoalesceRequest\x1a\x1f.rankbridge.v1.CoalesceResponse\"\x04\x80\xb5\x18\x02\x12W\n\nRunProgram\x12 .rankbridge.v1.RunProgramRequest\x1a!.rankbridge.v1.RunProgramResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%rankbridge/v1/operation_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a$rankbridge/v1/function_service.proto\x1a!rankbridge/v1/graph_service.proto\x1a\"rankbridge/v1/object_service.proto\x1a\x1brankbridge/v1/options.proto\x1a*rankbridge/v1/point_to_point_service.proto\x1a!rankbridge/v1/queue_service.proto\x1a\x19rankbridge/v1/value.proto\"\xe5\x0c\n\tOperation\x12\x30\n\x07\x62\x61rrier\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.BarrierRequestH\x00\x12\x34\n\tbroadcast\x18\x02 \x01(\x0b\x32\x1f.rankbridge.v1.BroadcastRequestH\x00\x12.\n\x06gather\x18\x03 \x01(\x0b\x32\x1c.rankbridge.v1.GatherRequestH\x00\x12\x35\n\nall_reduce\x18\x04 \x01(\x0b\x32\x1f.rankbridge.v1.AllReduceRequestH\x00\x12\x35\n\nall_gather\x18\x05 \x01(\x0b\x32\x1f.rankbridge.v1.AllGatherRequestH\x00\x12.\n\x06reduce\x18\x06 \x01(\x0b\x32\x1c.rankbridge.v1.ReduceRequestH\x00\x12\x30\n\x07scatter\x18\x07 \x01(\x0b\x32\x1d.rankbridge.v1.ScatterRequestH\x00\x12=\n\x0ereduce_scatter\x18\x08 \x01(\x0b\x32#.rankbridge.v1.ReduceScatterRequestH\x00\x12\x34\n\nall_to_all\x18\t \x01(\x0b\x32\x1e.rankbridge.v1.AllToAllRequestH\x00\x12*\n\x04scan\x18\n \x01(\x0b\x32\x1a.rankbridge.v1.ScanRequestH\x00\x12\x41\n\x10\x62roadcast_object\x18\x0b \x01(\x0b\x32%.rankbridge.v1.BroadcastObjectRequestH\x00\x12=\n\x0escatter_object\x18\x0c \x01(\x0b\x32#.rankbridge.v1.ScatterObjectRequestH\x00\x12;\n\rgather_object\x18\r \x01(\x0b\x32\".rankbridge.v1.GatherObjectRequestH\x00\x12\x42\n\x11\x61ll_gather_object\x18\x0e \x01(\x0b\x32%.rankbridge.v1.AllGatherObjectRequestH\x00\x12@\n\x10\x61ll_reduce_value\x18\x0f \x01(\x0b\x32$.rankbridge.v1.AllReduceValueRequestH\x00\x12J\n\x15\x62roadcast_tensor_dict\x18\x10 \x01(\x0b\x32).rankbridge.v1.BroadcastTensorDictRequestH\x00\x12*\n\x04send\x18\x11 \x01(\x0b\x32\x1a.rankbridge.v1.SendRequestH\x00\x12*\n\x04recv\x18\x12 \x01(\x0b\x32\x1a.rankbridge.v1.RecvRequestH\x00\x12\x37\n\x0bsend_object\x18\x13 \x01(\x0b\x32 .rankbridge.v1.SendObjectRequestH\x00\x12\x37\n\x0brecv_object\x18\x14 \x01(\x0b\x32 .rankbridge.v1.RecvObjectRequestH\x00\x12@\n\x10send_tensor_dict\x18\x15 \x01(\x0b\x32$.rankbridge.v1.SendTensorDictRequestH\x00\x12@\n\x10recv_tensor_dict\x18\x16 \x01(\x0b\x32$.rankbridge.v1.RecvTensorDictRequestH\x00\x12\x32\n\x08\x63oalesce\x18\x17 \x01(\x0b\x32\x1e.rankbridge.v1.CoalesceRequestH\x00\x12.\n\x06replay\x18\x18 \x01(\x0b\x32\x1c.rankbridge.v1.ReplayRequestH\x00\x12\x30\n\x07\x65nqueue\x18\x19 \x01(\x0b\x32\x1d.rankbridge.v1.EnqueueRequestH\x00\x12\x30\n\x07\x64\x65queue\x18\x1a \x01(\x0b\x32\x1d.rankbridge.v1.DequeueRequestH\x00\x12*\n\x04ping\x18\x1b \x01(\x0b\x32\x1a.rankbridge.v1.PingRequestH\x00\x12\x37\n\x0brun_program\x18\x1c \x01(\x0b\x32 .rankbridge.v1.RunProgramRequestH\x00\x12;\n\rcall_function\x18\x1d \x01(\x0b\x32\".rankbridge.v1.CallFunctionRequestH\x00\x42\x06\n\x04kind\"<\n\x0bPingRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:\n\x82\xb5\x18\x06\x10\x01\x18\x01 \x01\"9\n\nRunRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"f\n\x0bRunResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\rSubmitRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"Z\n\x0eSubmitResponse\x12\x16\n\x0coperation_id\x18\x01 \x01(\tH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"#\n\x0bPollRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"o\n\x0fOperationStatus\x12,\n\x05state\x18\x01 \x01(\x0e\x32\x1d.rankbridge.v1.OperationState\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"j\n\x0fOperationResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x0cPollResponse\x12\x30\n\x06status\x18\x01 \x01(\x0b\x32\x1e.rankbridge.v1.OperationStatusH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"8\n\x0c\x41waitRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"h\n\rAwaitResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"%\n\rCancelRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"W\n\x0e\x43\x61ncelResponse\x12\x13\n\tcancelled\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xe7\x01\n\x0f\x43oalesceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12,\n\noperations\x18\x02 \x03(\x0b\x32\x18.rankbridge.v1.Operation:\x82\x01\x82\xb5\x18~\nvtorch\'s coalesced collectives; vLLM `all_gatherv` of lists, `dispatch`; torchgfn `average_gradients`, `average_models`\x10\x01\x18\n \x07\"k\n\x10\x43oalesceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa3\x01\n\x11RunProgramRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12)\n\x05steps\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.ProgramStep\x12\x0f\n\x07results\x18\x03 \x03(\t:/\x82\xb5\x18+\n#loops of collectives under torchrun\x10\x01\x18\x0b \x07\"w\n\x0bProgramStep\x12\x34\n\toperation\x18\x01 \x01(\x0b\x32\x1f.rankbridge.v1.ProgramOperationH\x00\x12*\n\x04loop\x18\x02 \x01(\x0b\x32\x1a.rankbridge.v1.ProgramLoopH\x00\x42\x06\n\x04kind\"M\n\x10ProgramOperation\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x0bProgramLoop\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12)\n\x05steps\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.ProgramStep\"m\n\x12RunProgramResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xa0\x01\n\x0eOperationState\x12\x1f\n\x1bOPERATION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16OPERATION_STATE_QUEUED\x10\x01\x12\x1d\n\x19OPERATION_STATE_ADMISSION\x10\x02\x12\x18\n\x14OPERATION_STATE_DATA\x10\x03\x12\x18\n\x14OPERATION_STATE_DONE\x10\x04\x32\xad\x04\n\x10OperationService\x12\x42\n\x03Run\x12\x19.rankbridge.v1.RunRequest\x1a\x1a.rankbridge.v1.RunResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06Submit\x12\x1c.rankbridge.v1.SubmitRequest\x1a\x1d.rankbridge.v1.SubmitResponse\"\x04\x80\xb5\x18\x02\x12\x45\n\x04Poll\x12\x1a.rankbridge.v1.PollRequest\x1a\x1b.rankbridge.v1.PollResponse\"\x04\x80\xb5\x18\x02\x12H\n\x05\x41wait\x12\x1b.rankbridge.v1.AwaitRequest\x1a\x1c.rankbridge.v1.AwaitResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06\x43\x61ncel\x12\x1c.rankbridge.v1.CancelRequest\x1a\x1d.rankbridge.v1.CancelResponse\"\x04\x80\xb5\x18\x02\x12Q\n\x08\x43oalesce\x12\x1e.rankbridge.v1.CoalesceRequest\x1a\x1f.rankbridge.v1.CoalesceResponse\"\x04\x80\xb5\x18\x02\x12W\n\nRunProgram\x12 .rankbridge.v1.RunProgramRequest\x1a!.rankbridge.v1.RunProgramResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,50 +61,50 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPERATIONSERVICE'].methods_by_name['Coalesce']._serialized_options = b'\200\265\030\002'
   _globals['_OPERATIONSERVICE'].methods_by_name['RunProgram']._loaded_options = None
   _globals['_OPERATIONSERVICE'].methods_by_name['RunProgram']._serialized_options = b'\200\265\030\002'
-  _globals['_OPERATIONSTATE']._serialized_start=3873
-  _globals['_OPERATIONSTATE']._serialized_end=4033
-  _globals['_OPERATION']._serialized_start=356
-  _globals['_OPERATION']._serialized_end=1932
-  _globals['_PINGREQUEST']._serialized_start=1934
-  _globals['_PINGREQUEST']._serialized_end=1994
-  _globals['_RUNREQUEST']._serialized_start=1996
-  _globals['_RUNREQUEST']._serialized_end=2053
-  _globals['_RUNRESPONSE']._serialized_start=2055
-  _globals['_RUNRESPONSE']._serialized_end=2157
-  _globals['_SUBMITREQUEST']._serialized_start=2159
-  _globals['_SUBMITREQUEST']._serialized_end=2219
-  _globals['_SUBMITRESPONSE']._serialized_start=2221
-  _globals['_SUBMITRESPONSE']._serialized_end=2311
-  _globals['_POLLREQUEST']._serialized_start=2313
-  _globals['_POLLREQUEST']._serialized_end=2348
-  _globals['_OPERATIONSTATUS']._serialized_start=2350
-  _globals['_OPERATIONSTATUS']._serialized_end=2461
-  _globals['_OPERATIONRESULT']._serialized_start=2463
-  _globals['_OPERATIONRESULT']._serialized_end=2569
-  _globals['_POLLRESPONSE']._serialized_start=2571
-  _globals['_POLLRESPONSE']._serialized_end=2685
-  _globals['_AWAITREQUEST']._serialized_start=2687
-  _globals['_AWAITREQUEST']._serialized_end=2743
-  _globals['_AWAITRESPONSE']._serialized_start=2745
-  _globals['_AWAITRESPONSE']._serialized_end=2849
-  _globals['_CANCELREQUEST']._serialized_start=2851
-  _globals['_CANCELREQUEST']._serialized_end=2888
-  _globals['_CANCELRESPONSE']._serialized_start=2890
-  _globals['_CANCELRESPONSE']._serialized_end=2977
-  _globals['_COALESCEREQUEST']._serialized_start=2980
-  _globals['_COALESCEREQUEST']._serialized_end=3211
-  _globals['_COALESCERESPONSE']._serialized_start=3213
-  _globals['_COALESCERESPONSE']._serialized_end=3320
-  _globals['_RUNPROGRAMREQUEST']._serialized_start=3323
-  _globals['_RUNPROGRAMREQUEST']._serialized_end=3486
-  _globals['_PROGRAMSTEP']._serialized_start=3488
-  _globals['_PROGRAMSTEP']._serialized_end=3607
-  _globals['_PROGRAMOPERATION']._serialized_start=3609
-  _globals['_PROGRAMOPERATION']._serialized_end=3686
-  _globals['_PROGRAMLOOP']._serialized_start=3688
-  _globals['_PROGRAMLOOP']._serialized_end=3759
-  _globals['_RUNPROGRAMRESPONSE']._serialized_start=3761
-  _globals['_RUNPROGRAMRESPONSE']._serialized_end=3870
-  _globals['_OPERATIONSERVICE']._serialized_start=4036
-  _globals['_OPERATIONSERVICE']._serialized_end=4593
+  _globals['_OPERATIONSTATE']._serialized_start=3972
+  _globals['_OPERATIONSTATE']._serialized_end=4132
+  _globals['_OPERATION']._serialized_start=394
+  _globals['_OPERATION']._serialized_end=2031
+  _globals['_PINGREQUEST']._serialized_start=2033
+  _globals['_PINGREQUEST']._serialized_end=2093
+  _globals['_RUNREQUEST']._serialized_start=2095
+  _globals['_RUNREQUEST']._serialized_end=2152
+  _globals['_RUNRESPONSE']._serialized_start=2154
+  _globals['_RUNRESPONSE']._serialized_end=2256
+  _globals['_SUBMITREQUEST']._serialized_start=2258
+  _globals['_SUBMITREQUEST']._serialized_end=2318
+  _globals['_SUBMITRESPONSE']._serialized_start=2320
+  _globals['_SUBMITRESPONSE']._serialized_end=2410
+  _globals['_POLLREQUEST']._serialized_start=2412
+  _globals['_POLLREQUEST']._serialized_end=2447
+  _globals['_OPERATIONSTATUS']._serialized_start=2449
+  _globals['_OPERATIONSTATUS']._serialized_end=2560
+  _globals['_OPERATIONRESULT']._serialized_start=2562
+  _globals['_OPERATIONRESULT']._serialized_end=2668
+  _globals['_POLLRESPONSE']._serialized_start=2670
+  _globals['_POLLRESPONSE']._serialized_end=2784
+  _globals['_AWAITREQUEST']._serialized_start=2786
+  _globals['_AWAITREQUEST']._serialized_end=2842
+  _globals['_AWAITRESPONSE']._serialized_start=2844
+  _globals['_AWAITRESPONSE']._serialized_end=2948
+  _globals['_CANCELREQUEST']._serialized_start=2950
+  _globals['_CANCELREQUEST']._serialized_end=2987
+  _globals['_CANCELRESPONSE']._serialized_start=2989
+  _globals['_CANCELRESPONSE']._serialized_end=3076
+  _globals['_COALESCEREQUEST']._serialized_start=3079
+  _globals['_COALESCEREQUEST']._serialized_end=3310
+  _globals['_COALESCERESPONSE']._serialized_start=3312
+  _globals['_COALESCERESPONSE']._serialized_end=3419
+  _globals['_RUNPROGRAMREQUEST']._serialized_start=3422
+  _globals['_RUNPROGRAMREQUEST']._serialized_end=3585
+  _globals['_PROGRAMSTEP']._serialized_start=3587
+  _globals['_PROGRAMSTEP']._serialized_end=3706
+  _globals['_PROGRAMOPERATION']._serialized_start=3708
+  _globals['_PROGRAMOPERATION']._serialized_end=3785
+  _globals['_PROGRAMLOOP']._serialized_start=3787
+  _globals['_PROGRAMLOOP']._serialized_end=3858
+  _globals['_RUNPROGRAMRESPONSE']._serialized_start=3860
+  _globals['_RUNPROGRAMRESPONSE']._serialized_end=3969
+  _globals['_OPERATIONSERVICE']._serialized_start=4135
+  _globals['_OPERATIONSERVICE']._serialized_end=4692
 # @@protoc_insertion_point(module_scope)

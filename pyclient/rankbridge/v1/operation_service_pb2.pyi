@@ -12,6 +12,7 @@ import google.protobuf.message
 import rankbridge.v1.call_pb2
 import rankbridge.v1.collective_service_pb2
 import rankbridge.v1.error_pb2
+import rankbridge.v1.function_service_pb2
 import rankbridge.v1.graph_service_pb2
 import rankbridge.v1.object_service_pb2
 import rankbridge.v1.point_to_point_service_pb2
@@ -93,6 +94,7 @@ class Operation(google.protobuf.message.Message):
     DEQUEUE_FIELD_NUMBER: builtins.int
     PING_FIELD_NUMBER: builtins.int
     RUN_PROGRAM_FIELD_NUMBER: builtins.int
+    CALL_FUNCTION_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -205,6 +207,10 @@ class Operation(google.protobuf.message.Message):
     def run_program(self) -> Global___RunProgramRequest:
         """Several collectives of one group, each of which may take another's result."""
 
+    @property
+    def call_function(self) -> rankbridge.v1.function_service_pb2.CallFunctionRequest:
+        """Call a function of the user's own."""
+
     def __init__(
         self,
         *,
@@ -236,10 +242,11 @@ class Operation(google.protobuf.message.Message):
         dequeue: rankbridge.v1.queue_service_pb2.DequeueRequest | None = ...,
         ping: Global___PingRequest | None = ...,
         run_program: Global___RunProgramRequest | None = ...,
+        call_function: rankbridge.v1.function_service_pb2.CallFunctionRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue", "ping", "run_program"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "call_function", b"call_function", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "call_function", b"call_function", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue", "ping", "run_program", "call_function"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
 

@@ -51,6 +51,8 @@ class _BringsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """A program, in which each step has what it brings itself."""
     BRINGS_GRAPH: _Brings.ValueType  # 12
     """The name of a graph."""
+    BRINGS_ARGUMENTS: _Brings.ValueType  # 13
+    """Arguments of a function, the same for all members or its own for each."""
 
 class Brings(_Brings, metaclass=_BringsEnumTypeWrapper):
     """What the members of a group, or the one rank that is called, bring to an operation."""
@@ -81,6 +83,8 @@ BRINGS_PROGRAM: Brings.ValueType  # 11
 """A program, in which each step has what it brings itself."""
 BRINGS_GRAPH: Brings.ValueType  # 12
 """The name of a graph."""
+BRINGS_ARGUMENTS: Brings.ValueType  # 13
+"""Arguments of a function, the same for all members or its own for each."""
 Global___Brings: typing_extensions.TypeAlias = Brings
 
 class _Gives:

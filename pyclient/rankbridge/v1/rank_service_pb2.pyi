@@ -704,6 +704,50 @@ class AbortGenerationResponse(google.protobuf.message.Message):
 Global___AbortGenerationResponse: typing_extensions.TypeAlias = AbortGenerationResponse
 
 @typing.final
+class KillRankRequest(google.protobuf.message.Message):
+    """Kills the rank's process."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PID_FIELD_NUMBER: builtins.int
+    pid: builtins.int
+    """Process id that the caller means. 0: the rank's, whichever it is. Another than the rank's kills nothing."""
+    def __init__(
+        self,
+        *,
+        pid: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["pid", b"pid"]) -> None: ...
+
+Global___KillRankRequest: typing_extensions.TypeAlias = KillRankRequest
+
+@typing.final
+class KillRankResponse(google.protobuf.message.Message):
+    """Outcome of KillRank."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PID_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    pid: builtins.int
+    """Its process id. It is killed as soon as this was sent."""
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What was refused: the process is another, or has other ranks, too. Nothing happened."""
+
+    def __init__(
+        self,
+        *,
+        pid: builtins.int = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "pid", b"pid"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "pid", b"pid"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["pid", "error"] | None: ...
+
+Global___KillRankResponse: typing_extensions.TypeAlias = KillRankResponse
+
+@typing.final
 class WatchEventsRequest(google.protobuf.message.Message):
     """Streams this rank's events."""
 

@@ -70,6 +70,11 @@ class RankServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.FromString,
                 _registered_method=True)
+        self.KillRank = channel.unary_unary(
+                '/rankbridge.v1.RankService/KillRank',
+                request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.KillRankRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.KillRankResponse.FromString,
+                _registered_method=True)
 
 
 class RankServiceServicer(object):
@@ -128,6 +133,14 @@ class RankServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def KillRank(self, request, context):
+        """Kills this rank's process, as SIGKILL does: for one in which a function never returns. The others lose the rank, and its
+        agent replaces it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RankServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -165,6 +178,11 @@ def add_RankServiceServicer_to_server(servicer, server):
                     servicer.WatchEvents,
                     request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.SerializeToString,
+            ),
+            'KillRank': grpc.unary_unary_rpc_method_handler(
+                    servicer.KillRank,
+                    request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.KillRankRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.KillRankResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -357,6 +375,33 @@ class RankService(object):
             '/rankbridge.v1.RankService/WatchEvents',
             rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.SerializeToString,
             rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def KillRank(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RankService/KillRank',
+            rankbridge_dot_v1_dot_rank__service__pb2.KillRankRequest.SerializeToString,
+            rankbridge_dot_v1_dot_rank__service__pb2.KillRankResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -137,7 +137,23 @@ _RankServiceWatchEventsType = typing_extensions.TypeVar(
     ],
 )
 
-class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceListPendingType, _RankServiceGetMetricsType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
+_RankServiceKillRankType = typing_extensions.TypeVar(
+    '_RankServiceKillRankType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.KillRankRequest,
+        rankbridge.v1.rank_service_pb2.KillRankResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.KillRankRequest,
+        rankbridge.v1.rank_service_pb2.KillRankResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.KillRankRequest,
+        rankbridge.v1.rank_service_pb2.KillRankResponse,
+    ],
+)
+
+class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceListPendingType, _RankServiceGetMetricsType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType, _RankServiceKillRankType]):
     """One rank: its description, its events, and its part in forming a generation."""
 
     @typing.overload
@@ -169,6 +185,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
         grpc.UnaryStreamMultiCallable[
             rankbridge.v1.rank_service_pb2.WatchEventsRequest,
             rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.KillRankRequest,
+            rankbridge.v1.rank_service_pb2.KillRankResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -202,6 +222,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
             rankbridge.v1.rank_service_pb2.WatchEventsRequest,
             rankbridge.v1.rank_service_pb2.WatchEventsResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.KillRankRequest,
+            rankbridge.v1.rank_service_pb2.KillRankResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     DescribeRank: _RankServiceDescribeRankType
@@ -229,6 +253,11 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceL
     WatchEvents: _RankServiceWatchEventsType
     """Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
     A slow watcher delays no other; it gets the number of events that it missed.
+    """
+
+    KillRank: _RankServiceKillRankType
+    """Kills this rank's process, as SIGKILL does: for one in which a function never returns. The others lose the rank, and its
+    agent replaces it.
     """
 
 RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
@@ -259,6 +288,10 @@ RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
     grpc.aio.UnaryStreamMultiCallable[
         rankbridge.v1.rank_service_pb2.WatchEventsRequest,
         rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.KillRankRequest,
+        rankbridge.v1.rank_service_pb2.KillRankResponse,
     ],
 ]
 
@@ -325,6 +358,16 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse], collections.abc.AsyncIterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse]]:
         """Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
         A slow watcher delays no other; it gets the number of events that it missed.
+        """
+
+    @abc.abstractmethod
+    def KillRank(
+        self,
+        request: rankbridge.v1.rank_service_pb2.KillRankRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.rank_service_pb2.KillRankResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.KillRankResponse]]:
+        """Kills this rank's process, as SIGKILL does: for one in which a function never returns. The others lose the rank, and its
+        agent replaces it.
         """
 
 def add_RankServiceServicer_to_server(servicer: RankServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -20,15 +20,17 @@ from ..core.printable import lines
 from ..core.rank import Identity
 from ..core.reread import Reread
 from ..core.tokens import Tokens
+from ..job.loading import LoadError
 from . import endpoints, mpi, nccl, traces
 from .environment import Launched, LaunchError
 from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
+from .loaded import loaded
 from .logs import LOGS_NOTE, begin as begin_logs, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
 from .progress import progress
 from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
-from .settings import RankSettings, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, RankSettings, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
 from .tokens import WHO, JobTokens, TokenError, of_ranks, tokens_options
 from .traces import NoTraces
@@ -69,7 +71,7 @@ def run(options: Options) -> int:
     except (NoTraces, TlsError, TokenError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
-    except (LaunchError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:
+    except (LaunchError, LoadError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:
         print(f"rankbridge rank: {lines(str(error))}", file=sys.stderr)
         return 1
 
@@ -114,6 +116,7 @@ def _serve(
         audit=options.audit,
         logs=logs_of(options),
         metrics=options.metrics is not None,
+        load=tuple(options.load),
     )
     identity = Identity(
         rank=launched.rank,
@@ -130,7 +133,8 @@ def _serve(
         settings.straggler_after,
     )
     gang = _Gang(options)
-    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed)
+    functions = loaded(settings.load, backend, host)
+    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed, functions=functions)
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     own = {"rank": str(launched.rank)}
@@ -308,6 +312,7 @@ COMMAND = Command(
             metavar="FILE",
             help="rank 0 writes where the ranks serve to FILE, as JSON",
         ),
+        LOAD,
         METRICS,
         *limits_options(),
         *logs_options("info"),

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ..agent.messages import Began, Line, Suspect
+from ..agent.messages import Began, Failed, Line, Suspect
 from ..core.coordinator import Backend
 from ..core.limits import Limits
 from ..core.rank import Identity
+from ..job.loading import LoadError
 from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
+from .loaded import loaded
 from .logs import OfRank, begin as begin_logs
 from .nccl import limits_on
 from .settings import RankSettings
@@ -62,7 +64,9 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
 
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
-        return Sidecar(identity, FakeBackend(hub), links, settings(rank), formed=_report(line))
+        backend = FakeBackend(hub)
+        functions = loaded(settings(rank).load, backend, "")
+        return Sidecar(identity, backend, links, settings(rank), formed=_report(line), functions=functions)
 
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
@@ -79,7 +83,9 @@ def _run_rank(
     def sidecar() -> Sidecar:
         backend, limits = make()
         lost = partial(line.try_send, Suspect())
-        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost, _report(line))
+        functions = loaded(settings.load, backend, "127.0.0.1")
+        ours = replace(settings, limits=limits)
+        return Sidecar(identity, backend, links, ours, lost, _report(line), functions)
 
     _serve(lambda: [sidecar()], line)
 
@@ -92,7 +98,11 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     # A thread of gRPC or Gloo that took the signal could not wake this one, which waits for the agent. All threads
     # inherit that it is blocked, and one waits for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-    sidecars = make()
+    try:
+        sidecars = make()
+    except LoadError as error:
+        line.send(Failed(str(error)))
+        raise
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
     obey(sidecars, line)
 

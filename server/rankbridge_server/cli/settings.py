@@ -26,7 +26,7 @@ class RankSettings:
     `tokens`: what callers show over TCP; None: nothing.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
     members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
-    `metrics`: operations are counted.
+    `metrics`: operations are counted. `load`: modules with functions of the user's.
     Timeouts in seconds.
     """
 
@@ -44,7 +44,16 @@ class RankSettings:
     audit: Path | None = None
     logs: Logs = field(default_factory=Logs)
     metrics: bool = False
+    load: tuple[str, ...] = ()
 
+
+LOAD = Option(
+    "--load",
+    multiple=True,
+    metavar="MODULE",
+    help="import MODULE, a file (app.py) or a name (package.module), in each rank, and offer to controllers the "
+    "functions that it marks (@rankbridge_server.function); may be given more than once",
+)
 
 OF_RANK = "Limits of each rank"
 LINKS = "Control links"

@@ -10,6 +10,7 @@ from ..core.audit import Audit
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.events import Kind
+from ..core.functions.functions import Functions
 from ..core.groups import forming
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
@@ -35,8 +36,12 @@ class Sidecar:
         settings: RankSettings,
         lost: Callable[[], object] = lambda: None,
         formed: Callable[[int], object] = lambda generation: None,
+        functions: Functions | None = None,
     ) -> None:
-        """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number."""
+        """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
+
+        `functions`: the user's own; None: there are none.
+        """
         _open_many_files()
         tls, tokens = settings.tls, settings.tokens
         self._traces = Traces(identity.rank) if traces.asked_for() else None
@@ -52,6 +57,7 @@ class Sidecar:
             share_memory=settings.share_memory,
             metrics=Metrics() if settings.metrics else None,
             trace=self._traces.done if self._traces is not None else None,
+            functions=functions,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:

@@ -28,7 +28,7 @@ from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
 from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
-from .settings import RankSettings, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, RankSettings, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
 from .tokens import TokenError, given, tokens_options, write_new
 from .traces import NoTraces
@@ -131,6 +131,7 @@ def _up(
             audit=options.audit,
             logs=logs_of(options),
             metrics=options.metrics is not None,
+            load=tuple(options.load),
         )
 
     fake = options.backend == "fake"
@@ -256,6 +257,7 @@ COMMAND = Command(
             help="json: for programs, report events as one JSON object a line on standard output, and nothing else "
             "there; docs/up.md has the events",
         ),
+        LOAD,
         METRICS,
         *limits_options(),
         *logs_options("warning"),

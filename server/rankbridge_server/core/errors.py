@@ -40,6 +40,8 @@ class ErrorCode(Enum):
     NAME_EXISTS = auto()
     UNKNOWN_GRAPH = auto()
     UNKNOWN_SHARED_MEMORY = auto()
+    FUNCTION_FAILED = auto()
+    UNKNOWN_FUNCTION = auto()
 
 
 class Phase(Enum):
@@ -70,6 +72,19 @@ class RankDetail:
     rank_in_group: int
     state: RankState
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """An exception that a function of the user's raised. `rank`: in the gang. `type`: the name of its class."""
+
+    rank: int
+    type: str
+    text: str
+    traceback: str
+
+    def __str__(self) -> str:
+        return f"{self.type}: {shown(self.text)}" if self.text else self.type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +121,7 @@ class Failure:
     expected: str = ""
     got: str = ""
     ranks: tuple[RankDetail, ...] = ()
+    raised: Raised | None = None
 
     def __str__(self) -> str:
         # A message that begins with its code has a headline, which says where it happened.
@@ -139,6 +155,7 @@ class BridgeError(Exception):
         expected: str = "",
         got: str = "",
         ranks: tuple[RankDetail, ...] = (),
+        raised: Raised | None = None,
     ) -> Self:
         """Makes an error without a place; the caller that knows the place adds it with `at`."""
         return cls(
@@ -150,6 +167,7 @@ class BridgeError(Exception):
                 expected=expected,
                 got=got,
                 ranks=ranks,
+                raised=raised,
             )
         )
 

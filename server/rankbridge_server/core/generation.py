@@ -12,10 +12,11 @@ from .admission.verdicts import disagreement, event_of, straggler_of, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind, Straggler
-from .gang_calls.messages import Report
+from .functions.run import Run
+from .gang_calls.messages import Release, Report
 from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
-from .operations.operation import Entry, Job, LocalPlan, Meeting, Plan, Transfer
+from .operations.operation import Entry, FunctionPlan, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
@@ -177,6 +178,50 @@ class Generation:
         else:
             task.arrived(lambda: links.recall(number))
 
+    def call(self, job: Job, plan: FunctionPlan, run: Run, *, admitted: bool, first: bool) -> None:
+        """Queues a call of a function on its group's lane, as `start` does. `admitted`: the leader has called it."""
+
+        def enter() -> None:
+            try:
+                if self.get(job.group.name) is not job.group:
+                    raise unknown_group(job.group.name)
+                if not job.task.enter(Phase.ADMISSION):
+                    return
+                if not admitted:
+                    self._agree(job, plan.contract, b"")
+                run.queue()
+            except Exception as error:
+                self._failed(job, error)
+            finally:
+                # Also one that does not run: others may wait for it.
+                job.membership.functions.add(run.begin)
+
+        with self._lock:
+            if self._error is not None:
+                raise BridgeError(self._error.failure)
+            self._pending.add(job.task)
+            job.membership.lane.add(enter, first)
+        job.task.then(self._pending.discard)
+        if run_id := job.task.place.operation_id:
+            job.membership.runs[run_id] = run
+            job.task.then(lambda _: job.membership.forget_run(run_id))
+
+    def send_release(self, release: Release) -> None:
+        """Tells the other members of a group that a call of a function has failed here, or is to end."""
+        with suppress(OSError):
+            self.links.group(release.group).release(release)
+
+    def release(self, release: Release) -> None:
+        """Acts on the failure of a call on another member, or on the end of the whole call."""
+        group = self.get(release.group)
+        run = group.membership.runs.get(release.operation_id) if group and group.membership else None
+        if run is not None:
+            run.release(release)
+
+    def stop(self, release: Release) -> None:
+        """Ends the generation, because a function here waits for a rank on which it has failed."""
+        self.lost(Ended(release.rank or 0, False, release.reason, ErrorCode.FUNCTION_FAILED, release.raised))
+
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
         """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
         with self._lock:
@@ -237,12 +282,13 @@ class Generation:
 
     def lost(self, ended: Ended) -> None:
         """Ends the generation because its links have ended."""
-        code = ErrorCode.PEER_LOST if ended.lost else ErrorCode.ABORTED
+        code = ended.code or (ErrorCode.PEER_LOST if ended.lost else ErrorCode.ABORTED)
         state = RankState.LOST if ended.lost else RankState.FAILED
         detail = RankDetail(rank=ended.rank, rank_in_group=ended.rank, state=state, detail=ended.reason)
         what = f"rank {ended.rank} is lost" if ended.lost else "the generation was ended"
         message = f"generation {self.number} is over: {what}: {ended.reason}"
-        if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
+        error = BridgeError.of(code, message, ranks=(detail,), raised=ended.raised)
+        if self.end(error, ended) and ended.lost:
             self._lost()
 
     def _publish_end(self, error: BridgeError) -> None:

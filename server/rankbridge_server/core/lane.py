@@ -63,7 +63,10 @@ class Lane:
 
 
 class Courier:
-    """A second lane of a group, for sends and receives. Its thread starts with the first job. Thread-safe."""
+    """A lane beside a group's own: of sends and receives, or of functions. Its thread starts with the first job.
+
+    Thread-safe.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -77,7 +80,7 @@ class Courier:
             if self._closed:
                 return False
             if self._lane is None:
-                self._lane = Lane(f"{self._name}:courier")
+                self._lane = Lane(self._name)
             self._lane.add(job)
             return True
 

@@ -8,16 +8,22 @@ from typing import Protocol
 
 from .admission.admission import Arrival, Notice, Straggling, Verdict
 from .admission.matching import Match, Post
-from .gang_calls.messages import GangMessage, Relay, Report
+from .errors import ErrorCode, Raised
+from .gang_calls.messages import GangMessage, Relay, Release, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Why a generation is over. `rank` was lost; or, with `lost` False, `rank` has ended it or has failed."""
+    """Why a generation is over. `rank` was lost; or, with `lost` False, `rank` has ended it or has failed.
+
+    `code`: of the errors that it brings; None: PEER_LOST or ABORTED. `raised`: with FUNCTION_FAILED.
+    """
 
     rank: int
     lost: bool
     reason: str
+    code: ErrorCode | None = None
+    raised: Raised | None = None
 
 
 class GroupLinks(Protocol):
@@ -70,6 +76,9 @@ class GroupLinks(Protocol):
 
         Raises ConnectionError on a rank that does not lead.
         """
+
+    def release(self, release: Release) -> None:
+        """Sends a release to the other members. Does nothing when the links are closed: the generation is over."""
 
     def relay(self, relay: Relay) -> None:
         """Passes a relay on to its target. Raises OSError when the link is closed."""

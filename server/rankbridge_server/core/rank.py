@@ -15,16 +15,21 @@ from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog, Straggler
+from .functions.functions import Functions, NoFunctions
+from .functions.reports import ReportBook
+from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
+from .gang_calls.messages import Release
 from .gang_calls.route import Route
 from .generation import Generation
-from .groups.group import WORLD, GroupView
+from .groups.group import WORLD, GroupView, Membership
 from .groups.preparation import Preparation, RankAddress
 from .guests import LEASE_S, SHARE, Guests, check_share, home_of
+from .lane import Courier
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
 from .metrics import Family, Metrics, gauge, gauges
-from .operations.operation import Job, LocalPlan, Operation, Site, Transfer
+from .operations.operation import FunctionPlan, Job, LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import KEPT_BYTES, REMEMBERED, Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
@@ -89,7 +94,7 @@ class Rank:
     called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
-    trace, when it is done, and with its place there.
+    trace, when it is done, and with its place there. `functions`: the user's own; None: there are none.
     """
 
     def __init__(
@@ -106,6 +111,7 @@ class Rank:
         share_memory: bool = True,
         metrics: Metrics | None = None,
         trace: Callable[[Task, str], None] | None = None,
+        functions: Functions | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -113,6 +119,10 @@ class Rank:
         self.refs = RefStore(limits, self.guests)
         self.segments = Segments(limits.max_shared_bytes if share_memory else 0, self.refs.renew_session)
         self.graphs = GraphStore()
+        self.functions: Functions = functions or NoFunctions()
+        self.reports = ReportBook()
+        # Of functions that are called on this rank alone.
+        self._alone = Courier("functions")
         self.events = EventLog()
         self.gang_calls = GangCalls()
         self._metrics = metrics
@@ -307,6 +317,7 @@ class Rank:
                 generation.end(error, ended)
                 raise error.at(Place(rank=preparation.rank, generation=number))
             self._generation = generation
+            self.functions.formed(generation)
             generation.announce()
 
     def abort(self, number: int, reason: str) -> bool:
@@ -326,6 +337,7 @@ class Rank:
         """Ends everything, because this rank stops."""
         with self._lock:
             self._end_current(reason)
+        self._alone.close()
         self.events.close()
         self.segments.close_all()
 
@@ -352,6 +364,7 @@ class Rank:
             reserve=lambda spec: self.refs.reserve(call.session_id, spec),
             graphs=self.graphs,
             host_id=self._host_id,
+            functions=self.functions,
         )
         try:
             if generation.pending >= self._limits.max_pending:
@@ -362,6 +375,8 @@ class Rank:
         except BridgeError as error:
             if call.operation_id and not part:
                 generation.refuse(group, group.membership, error.at(place, Phase.CHECK).failure)
+            if call.operation_id and operation.led:
+                self._refuse_run(generation, group.membership, place, error)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if self._metrics is not None:
@@ -373,17 +388,46 @@ class Rank:
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))
         try:
-            if isinstance(plan, LocalPlan):
+            if isinstance(plan, FunctionPlan):
+                self._call(generation, job, plan, call, part)
+            elif isinstance(plan, LocalPlan):
                 generation.begin(plan, task)
             elif isinstance(plan, Transfer):
                 generation.post(job, plan)
             else:
                 generation.start(job, plan, call.first)
         except BridgeError:
-            if not isinstance(plan, LocalPlan):
+            if not isinstance(plan, LocalPlan | FunctionPlan):
                 plan.abandon()
             raise
         return task
+
+    def _call(self, generation: Generation, job: Job, plan: FunctionPlan, call: Call, part: bool) -> None:
+        reports = self.reports.of(call.operation_id)
+        if plan.alone:
+            run = Run(plan.function, plan.body, job.task, self.functions, reports)
+            generation.begin(LocalPlan(lambda _: self._begin_alone(run)), job.task)
+            return
+        fail, stuck = generation.send_release, generation.stop
+        run = Run(plan.function, plan.body, job.task, self.functions, reports, fail, stuck)
+        generation.call(job, plan, run, admitted=part, first=call.first)
+
+    def _begin_alone(self, run: Run) -> None:
+        run.queue()
+        self._alone.add(run.begin)
+
+    def _refuse_run(
+        self, generation: Generation, membership: Membership, place: Place, error: BridgeError
+    ) -> None:
+        """Releases the members that wait for this rank in a call of a function that it refuses, in the calls' order."""
+        self.reports.of(place.operation_id).close()
+        reason = f"rank {place.rank} refused to call the function: {error}"
+
+        def release() -> None:
+            begun = self.functions.begun()
+            generation.send_release(Release(place.group, place.operation_id, place.rank, reason, None, begun))
+
+        membership.functions.add(release)
 
     def _record(
         self, session_id: str, group: str, operation: Operation[Args], args: Args, done: Task

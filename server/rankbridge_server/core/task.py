@@ -114,7 +114,7 @@ class Task:
             return True
 
     def arrived(self, leave: Callable[[], None]) -> None:
-        """Notes that the leader has this rank's arrival. `leave` asks the leader to withdraw it."""
+        """Notes how the task is withdrawn in this phase. `leave` asks for it: the leader, or the function that runs."""
         with self._lock:
             self._leave = leave
             leaving = self._leaving
@@ -156,12 +156,15 @@ class Task:
             self._fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
 
     def cancel(self, why: str) -> None:
-        """Withdraws the task if it was not admitted yet. Does not wait for the leader's verdict."""
+        """Withdraws the task if it was not admitted yet. Does not wait for the leader's verdict.
+
+        A function that runs already is asked to end.
+        """
         with self._lock:
             if self._phase is Phase.CHECK:
                 self._fail(cancelled(why))
                 return
-            if self.done or self._phase is not Phase.ADMISSION:
+            if self.done or (self._phase is Phase.DATA and self._leave is None):
                 return
             self._leaving = True
             leave = self._leave

@@ -9,7 +9,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import Arrival
 from ..core.admission.matching import Post
-from ..core.gang_calls.messages import Relay, Report
+from ..core.gang_calls.messages import Relay, Release, Report
 from . import wire
 from .group_links import GroupLinks
 from .link import Link
@@ -35,6 +35,10 @@ class Follower(GroupLinks):
     def report(self, report: Report) -> None:
         """Sends a report to the leader."""
         self._ask(wire.pack_report(report))
+
+    def release(self, release: Release) -> None:
+        """Sends a release to the leader, which passes it on."""
+        self._ask(wire.pack_release(release))
 
     def relay(self, relay: Relay) -> None:
         """Sends a relay to the leader."""
@@ -89,5 +93,7 @@ class Follower(GroupLinks):
             self._matched(frame.match.number, wire.match_of(frame.match))
         elif frame.HasField("command"):
             self._inbox.append(wire.command_of(self.group, frame.command))
+        elif frame.HasField("release"):
+            self._inbox.append(wire.release_of(self.group, frame.release))
         else:
             super()._handle(link, frame)

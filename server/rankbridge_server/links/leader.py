@@ -10,7 +10,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Straggling, Verdict
 from ..core.admission.matching import Answer, Matching, Post
-from ..core.gang_calls.messages import Relay, Report
+from ..core.gang_calls.messages import Relay, Release, Report
 from . import wire
 from .group_links import GroupLinks, Owner
 from .link import Link
@@ -101,6 +101,10 @@ class Leader(GroupLinks):
         with self.lock:
             self._send(self._admission.refuse(operation_id, verdict))
 
+    def release(self, release: Release) -> None:
+        """Sends a release to all other members."""
+        self._release_all(release, None)
+
     def relay(self, relay: Relay) -> None:
         """Sends a relay to its target."""
         if relay.target not in self.ranks[1:]:
@@ -188,8 +192,20 @@ class Leader(GroupLinks):
             if report.refusal:
                 self._refused(report)
             self._inbox.append(report)
+        elif kind == "release":
+            release = wire.release_of(self.group, frame.release)
+            self._release_all(release, link)
+            self._inbox.append(release)
         else:
             super()._handle(link, frame)
+
+    def _release_all(self, release: Release, source: Link | None) -> None:
+        packed = wire.pack_release(release)
+        for link in [it for it in self._members.values() if it is not source]:
+            try:
+                link.send(packed)
+            except OSError:
+                link.shut()
 
     def _refused(self, report: Report) -> None:
         self._send(self._admission.refuse(report.operation_id, report.verdict))

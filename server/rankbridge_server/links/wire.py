@@ -10,7 +10,8 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.admission.matching import Match, Post, Side
-from ..core.gang_calls.messages import Command, Relay, RelayKind, Report
+from ..core.errors import ErrorCode, Raised
+from ..core.gang_calls.messages import Command, Relay, RelayKind, Release, Report
 from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -304,11 +305,57 @@ def relay_of(message: pb.Relay) -> Relay:
 
 def pack_abort(generation: int, ended: Ended) -> bytes:
     """The end of a generation."""
-    return pack(
-        pb.Frame(abort=pb.Abort(generation=generation, rank=ended.rank, lost=ended.lost, reason=ended.reason))
+    abort = pb.Abort(
+        generation=generation,
+        rank=ended.rank,
+        lost=ended.lost,
+        reason=ended.reason,
+        code=ended.code.name if ended.code else "",
+        raised=_pack_raised(ended.raised),
     )
+    return pack(pb.Frame(abort=abort))
 
 
 def ended_of(message: pb.Abort) -> Ended:
-    """Unpacks the end of a generation."""
-    return Ended(message.rank, message.lost, message.reason)
+    """Unpacks the end of a generation. Raises ValueError for an unknown code."""
+    if message.code and message.code not in ErrorCode.__members__:
+        raise ValueError(f"not an error code: {message.code}")
+    code = ErrorCode[message.code] if message.code else None
+    return Ended(message.rank, message.lost, message.reason, code, _raised(message))
+
+
+def pack_release(release: Release) -> bytes:
+    """A call of a function that has failed, or is to end."""
+    message = pb.Release(
+        operation_id=release.operation_id,
+        rank=release.rank,
+        reason=release.reason,
+        raised=_pack_raised(release.raised),
+        begun=[pb.Begun(group=group, count=count) for group, count in release.begun.items()],
+    )
+    return pack(pb.Frame(release=message))
+
+
+def release_of(group: str, message: pb.Release) -> Release:
+    """Unpacks a release."""
+    return Release(
+        group,
+        message.operation_id,
+        message.rank if message.HasField("rank") else None,
+        message.reason,
+        _raised(message),
+        {it.group: it.count for it in message.begun},
+    )
+
+
+def _pack_raised(raised: Raised | None) -> pb.Raised | None:
+    if raised is None:
+        return None
+    return pb.Raised(rank=raised.rank, type=raised.type, text=raised.text, traceback=raised.traceback)
+
+
+def _raised(message: pb.Abort | pb.Release) -> Raised | None:
+    it = message.raised
+    if not message.HasField("raised"):
+        return None
+    return Raised(rank=it.rank, type=it.type, text=it.text, traceback=it.traceback)

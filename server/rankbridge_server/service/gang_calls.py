@@ -169,7 +169,10 @@ class PendingGangCall(Pending):
         parts = [it.SerializeToString() for it in request.operations]
         if len(parts) == 1:
             parts *= len(ranks)
-        self._future, self._withdraw = rank.gang_calls.lead(route, self.operation_id, call.timeout, parts)
+        led = OPERATIONS[kind].core.led
+        self._future, self._withdraw = rank.gang_calls.lead(
+            route, self.operation_id, call.timeout, parts, led=led
+        )
         self._read = lambda results, kind: _response(kind, self.operation_id, ranks, results.result())
 
     def _relayed(self, route: Route, answer: Future[bytes], kind: type[Response]) -> Response:

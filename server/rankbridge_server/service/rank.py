@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,9 @@ import grpc
 
 from rankbridge.v1 import error_pb2, rank_service_pb2 as pb, rank_service_pb2_grpc as stub
 
-from ..core.errors import invalid
+from ..core.errors import Place, invalid
 from ..core.rank import Rank
+from ..core.task import cancelled
 from ..core.tokens import Tokens
 from . import events
 from .answering import OfRank, answers
@@ -64,6 +66,21 @@ class RankServicer(OfRank, stub.RankServiceServicer):
             highest_generation=description.seen,
             generation_since_us=description.since_us,
         )
+
+    def KillRank(self, request: pb.KillRankRequest, context: grpc.ServicerContext) -> pb.KillRankResponse:
+        """Kills the process, once the answer is sent."""
+        place = Place(rank=self._rank.describe().rank, operation="kill")
+        if self._rank.backend.name == "fake":
+            error = invalid("this process has other ranks, too", expected="a process of one rank")
+        elif request.pid not in (0, os.getpid()):
+            error = invalid(
+                "another process has the rank now", expected=str(os.getpid()), got=str(request.pid)
+            )
+        elif context.add_callback(lambda: os.kill(os.getpid(), signal.SIGKILL)):
+            return pb.KillRankResponse(pid=os.getpid())
+        else:
+            error = cancelled("its caller has gone")
+        return pb.KillRankResponse(error=wire.pack_error(error.at(place).failure))
 
     def ListPending(
         self, request: pb.ListPendingRequest, context: grpc.ServicerContext

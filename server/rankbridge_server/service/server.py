@@ -24,6 +24,7 @@ from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
 from .audited import Audited
+from .functions import FunctionServicer
 from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
 from .graphs import GraphServicer
@@ -67,6 +68,7 @@ _OPTIONS = [
 
 _PACKAGE = [
     "Collective",
+    "Function",
     "Gang",
     "Graph",
     "Group",
@@ -153,6 +155,7 @@ class Server:
             servicer(rank, objects.ObjectServiceServicer, OBJECTS),
             servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
             self._gang,
+            FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),
             OperationServicer(rank),

@@ -85,7 +85,7 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
 )
 def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
     at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
-    assert at_once <= {"session", "start", "stream", "graph_capture", "member"}
+    assert at_once <= {"session", "start", "stream", "graph_capture", "member", "function"}
 
 
 def test_every_operation_is_a_method_of_a_rank() -> None:

@@ -92,7 +92,8 @@ defmodule RankBridge.Operations.Declaration do
     :replay,
     :enqueue,
     :dequeue,
-    :run_program
+    :run_program,
+    :call_function
   ]
 
   @doc "Everything about the operation of a name."
@@ -290,6 +291,13 @@ defmodule RankBridge.Operations.Declaration do
       takes: :program,
       gives: :kept,
       options: [keep: {:keep, []}]
+    }
+
+  def of(:call_function),
+    do: %__MODULE__{
+      rpc: V1.FunctionService.call_function(),
+      takes: :arguments,
+      options: [function: {:function, nil}, arguments: {:sizes, nil}, alone: {:boolean, false}]
     }
 
   # --- end of Operation

@@ -20,6 +20,11 @@ from rankbridge._plan.operations.declare import (
     group_name as group_name,
 )
 from rankbridge._plan.operations.derived import GatherLayout as GatherLayout, ReduceOp as ReduceOp
+from rankbridge._plan.operations.functions import (
+    call_function as call_function,
+    functions as functions,
+    reports as reports,
+)
 from rankbridge._plan.operations.graphs import (
     begin_capture as begin_capture,
     end_capture as end_capture,
@@ -62,6 +67,7 @@ from rankbridge._plan.operations.queues import (
 )
 from rankbridge._plan.operations.ranks import (
     form as form,
+    kill as kill,
     metrics as metrics,
     pending as pending,
     status as status,

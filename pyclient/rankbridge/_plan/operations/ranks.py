@@ -38,6 +38,11 @@ def metrics(scope: Scope) -> Call[list[MetricFamily]]:
     return plain_call(scope, "metrics", rank_service_pb2.GetMetricsRequest(), metrics_from_wire)
 
 
+def kill(scope: Scope, pid: int | None) -> Call[int]:
+    """Kills a rank's process, if it is the one that is meant."""
+    return plain_call(scope, "kill", rank_service_pb2.KillRankRequest(pid=pid or 0), int)
+
+
 @operation
 def form(
     scope: Scope,

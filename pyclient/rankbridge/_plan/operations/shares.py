@@ -20,6 +20,7 @@ class FirstArgument(enum.Enum):
     SOURCE = "what the source alone gets"
     CALLS = "several calls, each with what it is given itself"
     PROGRAM = "a program, in which each step has what it is given itself"
+    ARGUMENTS = "arguments of a function, the same for all or its own for each"
     NEVER = "the operation is one rank's own"
 
 
@@ -34,6 +35,7 @@ _BROUGHT = {
     options_pb.BRINGS_CALLS: FirstArgument.CALLS,
     options_pb.BRINGS_PROGRAM: FirstArgument.PROGRAM,
     options_pb.BRINGS_GRAPH: FirstArgument.SAME,
+    options_pb.BRINGS_ARGUMENTS: FirstArgument.ARGUMENTS,
 }
 
 _GIVEN: dict[str, FirstArgument] = {}

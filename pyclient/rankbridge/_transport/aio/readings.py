@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import AHEAD, Event, Said, Watching
+from rankbridge._plan.events import AHEAD, Said
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge.errors import RankBridgeError
 
@@ -16,7 +16,7 @@ from rankbridge.errors import RankBridgeError
 class AsyncReadings:
     """The responses of one stream of each rank, in one queue that holds up to ``AHEAD`` of them."""
 
-    def __init__(self, channels: AsyncChannels, calls: Sequence[Call[Watching | Event]]) -> None:
+    def __init__(self, channels: AsyncChannels, calls: Sequence[Call[Any]]) -> None:
         """Sends every call, and begins to read."""
         self._channels = channels
         self._said: asyncio.Queue[Said | None] = asyncio.Queue(AHEAD)
@@ -59,7 +59,7 @@ class AsyncReadings:
         # For those who wait.
         self._said.put_nowait(None)
 
-    async def _read(self, call: Call[Watching | Event], stream: Any) -> None:
+    async def _read(self, call: Call[Any], stream: Any) -> None:
         ended: RankBridgeError | None = None
         try:
             async for what in self._channels.read(call, stream):

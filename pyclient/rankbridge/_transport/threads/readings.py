@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import AHEAD, Event, Said, Watching
+from rankbridge._plan.events import AHEAD, Said
 from rankbridge._transport.threads.channels import Channels
 from rankbridge.errors import RankBridgeError
 
@@ -19,7 +19,7 @@ _JOIN_TIMEOUT_S = 5.0
 class Readings:
     """The responses of one stream of each rank, in one queue that holds up to ``AHEAD`` of them."""
 
-    def __init__(self, channels: Channels, calls: Sequence[Call[Watching | Event]]) -> None:
+    def __init__(self, channels: Channels, calls: Sequence[Call[Any]]) -> None:
         """Sends every call, and begins to read."""
         self._channels = channels
         self._changed = threading.Condition()
@@ -71,7 +71,7 @@ class Readings:
         for reader in self._threads:
             reader.join(_JOIN_TIMEOUT_S)
 
-    def _read(self, call: Call[Watching | Event], stream: Any) -> None:
+    def _read(self, call: Call[Any], stream: Any) -> None:
         ended: RankBridgeError | None = None
         try:
             for what in self._channels.read(call, stream):
@@ -80,7 +80,7 @@ class Readings:
             ended = error
         self._say(call.rank, ended)
 
-    def _say(self, rank: int, what: Watching | Event | RankBridgeError | None) -> None:
+    def _say(self, rank: int, what: Any) -> None:
         with self._changed:
             self._changed.wait_for(lambda: len(self._said) < AHEAD or self._closed)
             self._said.append(Said(rank, what))

@@ -129,6 +129,7 @@ class Frame(google.protobuf.message.Message):
     COMMAND_FIELD_NUMBER: builtins.int
     REPORT_FIELD_NUMBER: builtins.int
     RELAY_FIELD_NUMBER: builtins.int
+    RELEASE_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -185,6 +186,10 @@ class Frame(google.protobuf.message.Message):
     def relay(self) -> Global___Relay:
         """On links of "world": a gang call on its way between the rank that took it and the leader of its group."""
 
+    @property
+    def release(self) -> Global___Release:
+        """A call of a function has failed on a member, or is to end on all. The leader passes it on to the other members."""
+
     def __init__(
         self,
         *,
@@ -202,10 +207,11 @@ class Frame(google.protobuf.message.Message):
         command: Global___Command | None = ...,
         report: Global___Report | None = ...,
         relay: Global___Relay | None = ...,
+        release: Global___Release | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall", "command", "report", "relay"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall", "command", "report", "relay", "release"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
 
@@ -264,6 +270,98 @@ class Report(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["number", b"number", "operation_id", b"operation_id", "reason", b"reason", "refusal", b"refusal", "result", b"result"]) -> None: ...
 
 Global___Report: typing_extensions.TypeAlias = Report
+
+@typing.final
+class Release(google.protobuf.message.Message):
+    """A call of a function has failed on one member, or its caller has gone."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    RANK_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    RAISED_FIELD_NUMBER: builtins.int
+    BEGUN_FIELD_NUMBER: builtins.int
+    operation_id: builtins.str
+    """Id of the operation."""
+    rank: builtins.int
+    """Rank in the gang on which it has failed. Absent: it is to end on all members."""
+    reason: builtins.str
+    """Why, in words."""
+    @property
+    def raised(self) -> Global___Raised:
+        """The exception. Absent: there was none."""
+
+    @property
+    def begun(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Begun]:
+        """Collectives that the failed member had begun in each torch.distributed group."""
+
+    def __init__(
+        self,
+        *,
+        operation_id: builtins.str = ...,
+        rank: builtins.int | None = ...,
+        reason: builtins.str = ...,
+        raised: Global___Raised | None = ...,
+        begun: collections.abc.Iterable[Global___Begun] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_rank", b"_rank", "raised", b"raised", "rank", b"rank"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "begun", b"begun", "operation_id", b"operation_id", "raised", b"raised", "rank", b"rank", "reason", b"reason"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
+
+Global___Release: typing_extensions.TypeAlias = Release
+
+@typing.final
+class Raised(google.protobuf.message.Message):
+    """An exception of a function, as rankbridge.v1.Raised."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    TRACEBACK_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang."""
+    type: builtins.str
+    """Name of its class."""
+    text: builtins.str
+    """Its text."""
+    traceback: builtins.str
+    """Python's traceback."""
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        type: builtins.str = ...,
+        text: builtins.str = ...,
+        traceback: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type"]) -> None: ...
+
+Global___Raised: typing_extensions.TypeAlias = Raised
+
+@typing.final
+class Begun(google.protobuf.message.Message):
+    """Collectives that a member has begun in one torch.distributed group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """torch's name of the group."""
+    count: builtins.int
+    """How many, since the group was formed."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        count: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "group", b"group"]) -> None: ...
+
+Global___Begun: typing_extensions.TypeAlias = Begun
 
 @typing.final
 class Relay(google.protobuf.message.Message):
@@ -521,6 +619,8 @@ class Abort(google.protobuf.message.Message):
     RANK_FIELD_NUMBER: builtins.int
     LOST_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
+    CODE_FIELD_NUMBER: builtins.int
+    RAISED_FIELD_NUMBER: builtins.int
     generation: builtins.int
     """Number of the generation."""
     rank: builtins.int
@@ -529,6 +629,12 @@ class Abort(google.protobuf.message.Message):
     """True: the rank is lost. False: the generation was ended for another reason."""
     reason: builtins.str
     """Why, in words."""
+    code: builtins.str
+    """Name of the error code with which it has ended. Empty: PEER_LOST if the rank is lost, else ABORTED."""
+    @property
+    def raised(self) -> Global___Raised:
+        """With FUNCTION_FAILED: the exception. Absent: there was none."""
+
     def __init__(
         self,
         *,
@@ -536,8 +642,11 @@ class Abort(google.protobuf.message.Message):
         rank: builtins.int = ...,
         lost: builtins.bool = ...,
         reason: builtins.str = ...,
+        code: builtins.str = ...,
+        raised: Global___Raised | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "lost", b"lost", "rank", b"rank", "reason", b"reason"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["raised", b"raised"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["code", b"code", "generation", b"generation", "lost", b"lost", "raised", b"raised", "rank", b"rank", "reason", b"reason"]) -> None: ...
 
 Global___Abort: typing_extensions.TypeAlias = Abort
 

@@ -13,11 +13,13 @@ class GangCall:
     """The members' results, by rank in group. Thread-safe.
 
     `number`: unique among this leader's calls. `parts`: the members' operations. `own`: the task of the leader's part,
-    once it has begun. `future`: gets all results, in group order, when all members have reported.
+    once it has begun. `future`: gets all results, in group order, when all members have reported. `led`: the leader
+    alone admits it.
     """
 
-    def __init__(self, number: int, operation_id: str, parts: Sequence[bytes]) -> None:
+    def __init__(self, number: int, operation_id: str, parts: Sequence[bytes], led: bool) -> None:
         self.number = number
+        self.led = led
         self.operation_id = operation_id
         self.parts = parts
         self.own: Task | None = None

@@ -19,7 +19,7 @@ from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report
+from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Release, Report
 from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
@@ -62,12 +62,13 @@ class GangCalls:
         self._by_id: dict[tuple[str, str], GangCall] = {}
 
     def lead(
-        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes]
+        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes], *, led: bool = False
     ) -> tuple[Results, Callable[[], None]]:
         """Begins a gang call in a group that this rank leads. Returns its future results, and what withdraws it.
 
-        The results come within `timeout` seconds, and one more second when members do not report. Raises BridgeError
-        when no member got a part.
+        The results come within `timeout` seconds, and one more second when members do not report. `led`: this rank
+        checks its own part before the others get theirs, and alone admits it. Raises BridgeError when no member got a
+        part.
         """
         end = time.monotonic() + timeout
         for place, part in enumerate(parts):
@@ -81,7 +82,7 @@ class GangCalls:
         with self._lock:
             known = self._by_id.get(key)
             if known is None:
-                call = GangCall(next(self._numbers), operation_id, parts)
+                call = GangCall(next(self._numbers), operation_id, parts, led)
                 self._led[call.number] = self._by_id[key] = call
         if known is not None:
             return self._again(known, parts, end), lambda: None
@@ -93,6 +94,8 @@ class GangCalls:
         """Acts on a message from another rank. The reader of the links calls it."""
         if isinstance(message, Command):
             self._begin_part(generation, message)
+        elif isinstance(message, Release):
+            generation.release(message)
         elif isinstance(message, Report):
             call = self._led.get(message.number)
             if call is not None:
@@ -124,15 +127,30 @@ class GangCalls:
         """Sends the members their parts, and begins this rank's own. Runs on the lane."""
         if call.done or not call.begin():
             return
-        generation, group = route.generation, route.group.name
-        # Closed links end the generation, and that ends the call.
-        with suppress(OSError):
-            generation.links.group(group).command(call.number, call.parts)
         try:
-            call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
+            if not call.led:
+                self._command(route, call)
+            begun = self._begin(route.generation, Command(route.group.name, call.number, call.parts[0]), 0)
+            if isinstance(begun, Task):
+                call.own = begun
+            if call.led:
+                self._command_unless_refused(route, call, begun)
         except Exception as error:
             # A fault of rankbridge: the lane goes on, and the caller gets the error.
             self._fill(route, call, failure_of(error))
+
+    @staticmethod
+    def _command(route: Route, call: GangCall) -> None:
+        # Closed links end the generation, and that ends the call.
+        with suppress(OSError):
+            route.generation.links.group(route.group.name).command(call.number, call.parts)
+
+    def _command_unless_refused(self, route: Route, call: GangCall, begun: Task | Failure) -> None:
+        if isinstance(begun, Task):
+            self._command(route, call)
+            return
+        detail = RankDetail(rank=route.leader, rank_in_group=0, state=RankState.FAILED, detail=str(begun))
+        self._fill(route, call, replace(begun, ranks=(detail,)))
 
     def _late(self, route: Route, call: GangCall, end: float) -> None:
         """Acts on a timeout before all members have reported."""
@@ -172,14 +190,14 @@ class GangCalls:
         call.future.add_done_callback(share)
         return shared
 
-    def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
-        """Begins this rank's part, whose outcome is reported to the leader. Returns None when the part is refused."""
+    def _begin(self, generation: Generation, command: Command, place: int) -> Task | Failure:
+        """Begins this rank's part, whose outcome is reported to the leader. Returns why when the part is refused."""
         parts = self._parts()
         try:
             task = parts.begin(command.part, first=not place)
         except BridgeError as error:
             self._refuse(generation, command, place, error.failure)
-            return None
+            return error.failure
         task.then(partial(self._report_outcome, generation, command, place))
         return task
 
@@ -195,7 +213,10 @@ class GangCalls:
 
     def _report_outcome(self, generation: Generation, command: Command, place: int, task: Task) -> None:
         if task.error is not None:
-            result = self._fitting(task.error.failure)
+            # What a function has raised may be long, and stays on its rank then.
+            failure, parts = task.error.failure, self._parts()
+            result = parts.failure(failure) if failure.raised else self._fitting(failure)
+            result = b"" if len(result) > MAX_RESULT else result
         elif task.agreement:
             # The leader knows from its own part that all members have agreed.
             if place == 0 and (call := self._led.get(command.number)) is not None:
@@ -242,10 +263,14 @@ class GangCalls:
             return
         if call.give_up():
             self._fill(route, call, cancelled("its caller has gone").failure)
-        else:
-            with suppress(ConnectionError):
-                links = route.generation.links.group(route.group.name)
-                links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
+            return
+        with suppress(ConnectionError):
+            links = route.generation.links.group(route.group.name)
+            links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
+        if call.led:
+            release = Release(route.group.name, call.operation_id, None, "its caller has gone")
+            route.generation.send_release(release)
+            route.generation.release(release)
 
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)

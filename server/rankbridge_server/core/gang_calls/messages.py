@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..admission.admission import Member, Ruling, Verdict
-from ..errors import Failure, shown
+from ..errors import Failure, Raised, shown
 
 MAX_PART = 64 * 1024
 """Bytes of a member's part of a gang call. A larger part would delay verdicts on the same link."""
@@ -72,4 +74,18 @@ class Relay(NamedTuple):
     body: bytes = b""
 
 
-GangMessage = Command | Report | Relay
+class Release(NamedTuple):
+    """A call of a function has failed on the member of `rank` in the gang; None: it is to end on all members.
+
+    `begun`: how many collectives the failed member had begun in each torch.distributed group, by torch's name.
+    """
+
+    group: str
+    operation_id: str
+    rank: int | None
+    reason: str
+    raised: Raised | None = None
+    begun: Mapping[str, int] = MappingProxyType({})
+
+
+GangMessage = Command | Report | Relay | Release

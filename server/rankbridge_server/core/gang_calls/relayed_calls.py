@@ -42,7 +42,7 @@ class RelayedCalls:
         self._begin = begin
         self._alarms = alarms
         # Begins calls in the order in which they came, and sends responses: the reader of the links must not block.
-        self._courier = Courier("gang-calls")
+        self._courier = Courier("gang-calls:courier")
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[bytes]] = {}
         # Done when the caller of a call that another rank has relayed has gone: by generation, that rank, its number.

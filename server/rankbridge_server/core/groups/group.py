@@ -6,12 +6,16 @@ import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..coordinator import Coordinator, GroupDescription
 from ..errors import BridgeError
 from ..lane import Courier, Lane
 from ..programs.captures import Captures
 from ..queues.table import QueueTable
+
+if TYPE_CHECKING:
+    from ..functions.run import Run
 
 WORLD = "world"
 
@@ -29,17 +33,26 @@ class GroupView:
 
 
 class Membership:
-    """A rank's state as member of a group: coordinator, lane, courier, queues, captures. `sequence`: GO verdicts."""
+    """A rank's state as member of a group: coordinator, lane, courier, queues, captures. `sequence`: GO verdicts.
+
+    `functions`: a thread for the calls of functions, one after another. `runs`: those that have not ended, by id.
+    """
 
     def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
         self.rank_in_group = rank_in_group
         self.coordinator = coordinator
         self.lane = Lane(name)
-        self.courier = Courier(name)
+        self.courier = Courier(f"{name}:courier")
+        self.functions = Courier(f"{name}:functions")
+        self.runs: dict[str, Run] = {}
         self.queues = QueueTable()
         self.captures = Captures()
         self.sequence = 0
         self._posts = itertools.count(1)
+
+    def forget_run(self, run_id: str) -> None:
+        """Forgets a call of a function that has been answered. Thread-safe."""
+        self.runs.pop(run_id, None)
 
     def next_post(self) -> int:
         """A number for a post, unique among this rank's posts in the group. Thread-safe."""
@@ -87,6 +100,7 @@ def close_groups(groups: Sequence[Group], error: BridgeError, patience: float = 
         member.queues.close(error)
         member.lane.close()
         member.courier.close()
+        member.functions.close()
     if members:
         threading.Thread(target=_close_all, args=(members, patience), name="closing", daemon=True).start()
 

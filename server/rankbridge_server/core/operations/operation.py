@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, get_type_hints
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
 from ..errors import BridgeError, ErrorCode, check_rank, invalid
+from ..functions.functions import Body, Functions
 from ..groups.group import Group, Membership
 from ..refs.refs import Cell, Ref, Refill, RefStore, Slot
 from ..refs.tensors import TensorSpec
@@ -103,19 +104,38 @@ class LocalPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionPlan:
+    """A call of a function of the user's that passed the checks of its own rank. `alone`: no other member calls it."""
+
+    function: str
+    body: Body
+    alone: bool
+
+    @property
+    def contract(self) -> str:
+        """What all members must agree on; their arguments may differ."""
+        return f"call_function function={self.function}"
+
+
+AnyPlan = Plan | Transfer | LocalPlan | FunctionPlan
+
+
+@dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
     """One operation. `args`: the class of its arguments; `make_plan` checks them, on a backend that has it.
 
-    `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
+    `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none. `led`: as a gang
+    call it needs no admission: the leader has checked its own part before any member gets one.
     """
 
     name: str
     args: type[Args]
-    make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
+    make_plan: Callable[[Site, Args], AnyPlan]
     recorded: bool = False
     agreement: bool = False
+    led: bool = False
 
-    def plan(self, site: Site, args: Args) -> Plan | Transfer | LocalPlan:
+    def plan(self, site: Site, args: Args) -> AnyPlan:
         """Raises BridgeError when the backend lacks it or the arguments are wrong; then nothing has happened."""
         if self.name in site.backend.lacks:
             raise BridgeError.of(
@@ -127,17 +147,17 @@ class Operation(Generic[Args]):
 
 
 def operation(
-    *, recorded: bool = False, agreement: bool = False
-) -> Callable[[Callable[[Site, Args], Plan | Transfer | LocalPlan]], Operation[Args]]:
+    *, recorded: bool = False, agreement: bool = False, led: bool = False
+) -> Callable[[Callable[[Site, Args], AnyPlan]], Operation[Args]]:
     """Declares the operation that a function plans, under the function's name.
 
     To add one, write its arguments, whose names are those of the fields of its request in `proto/`, and this function
     beside those of its kind. All else is derived from the request.
     """
 
-    def declare(make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]) -> Operation[Args]:
+    def declare(make_plan: Callable[[Site, Args], AnyPlan]) -> Operation[Args]:
         args = get_type_hints(make_plan)["args"]
-        return Operation(make_plan.__name__, args, make_plan, recorded, agreement)
+        return Operation(make_plan.__name__, args, make_plan, recorded, agreement, led)
 
     return declare
 
@@ -157,6 +177,7 @@ class Site:
     graphs: GraphStore
     host_id: str
     """Ranks of one host id can share memory."""
+    functions: Functions
 
     @property
     def size(self) -> int:

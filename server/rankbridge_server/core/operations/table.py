@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..functions import operations as functions
 from ..groups import operations as groups
 from ..programs import plan, replays
 from ..queues import operations as queues
@@ -22,7 +23,7 @@ from .operation import Operation
 
 _MODULES = (
     *(agreements, moves, gathers, all_to_all, reductions, objects, values, tensor_dicts, point_to_point),
-    *(groups, queues, plan, replays),
+    *(groups, queues, plan, replays, functions),
 )
 
 OPERATIONS: dict[str, Operation[Any]] = {

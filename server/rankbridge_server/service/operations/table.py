@@ -7,6 +7,7 @@ from typing import Any
 from rankbridge.v1 import operation_service_pb2 as pb, options_pb2
 
 from .derived import COLLECTIVES, OBJECTS, PING, POINT_TO_POINT, QUEUES
+from .functions import CALL_FUNCTION
 from .programs import COALESCE, REPLAY, RUN_PROGRAM
 from .wire_operation import WireOperation
 
@@ -19,6 +20,7 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     "run_program": RUN_PROGRAM,
     "replay": REPLAY,
     "ping": PING,
+    "call_function": CALL_FUNCTION,
 }
 """All that can be submitted."""
 

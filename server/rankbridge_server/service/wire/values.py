@@ -59,7 +59,7 @@ def given_dict(value: value_pb2.Value) -> GivenDict:
     skeleton = value_pb2.Value()
     skeleton.CopyFrom(value)
     ids: list[str] = []
-    for ref in _refs(skeleton):
+    for ref in refs_in(skeleton):
         ids.append(ref.id)
         ref.Clear()
     return GivenDict(skeleton.SerializeToString(), tuple(ids))
@@ -136,19 +136,19 @@ def _int(number_: int) -> value_pb2.Value:
 
 def _filled(tensors: TensorDict) -> value_pb2.Value:
     value = value_pb2.Value.FromString(tensors.skeleton)
-    for place, ref in zip(_refs(value), tensors.refs, strict=True):
+    for place, ref in zip(refs_in(value), tensors.refs, strict=True):
         place.CopyFrom(wire.pack_ref(ref))
     return value
 
 
-def _refs(value: value_pb2.Value) -> Iterator[ref_pb2.Ref]:
+def refs_in(value: value_pb2.Value) -> Iterator[ref_pb2.Ref]:
     """Every ref in a value, in order."""
     match value.WhichOneof("kind"):
         case "ref":
             yield value.ref
         case "list" | "tuple" as kind:
             for item in getattr(value, kind).items:
-                yield from _refs(item)
+                yield from refs_in(item)
         case "map":
             for entry in value.map.entries:
-                yield from _refs(entry.value)
+                yield from refs_in(entry.value)

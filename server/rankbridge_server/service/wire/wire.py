@@ -23,7 +23,7 @@ from rankbridge.v1 import (
 
 from ...core.coordinator import Backend, GroupDescription, ReduceOp
 from ...core.dtype import Dtype
-from ...core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankState, invalid
+from ...core.errors import ErrorCode, Failure, Phase, Place, Raised, RankDetail, RankState, invalid
 from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
@@ -205,6 +205,18 @@ def pack_error(failure: Failure) -> error_pb2.Error:
             )
             for it in failure.ranks
         ],
+        raised=_pack_raised(failure.raised),
+    )
+
+
+def _pack_raised(raised: Raised | None) -> error_pb2.Raised | None:
+    if raised is None:
+        return None
+    return error_pb2.Raised(
+        rank=raised.rank,
+        type=raised.type,
+        text=lines(raised.text),
+        traceback=lines(raised.traceback),
     )
 
 

@@ -36,6 +36,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_NAME_EXISTS` - A queue or a graph of that name exists. Choose another name.
     * `:ERROR_CODE_UNKNOWN_GRAPH` - No such graph in the session on this rank, or nothing is being recorded.
     * `:ERROR_CODE_UNKNOWN_SHARED_MEMORY` - No such shared memory in the session on this rank, or it was given up. Open some, or use a stream.
+    * `:ERROR_CODE_FUNCTION_FAILED` - A function raised, here or on a rank for which this one waited; then the generation is over, form the next.
+    * `:ERROR_CODE_UNKNOWN_FUNCTION` - The rank offers no such function. `ListFunctions` says which it does.
   """
 
   @type t ::
@@ -67,6 +69,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
           | :ERROR_CODE_NAME_EXISTS
           | :ERROR_CODE_UNKNOWN_GRAPH
           | :ERROR_CODE_UNKNOWN_SHARED_MEMORY
+          | :ERROR_CODE_FUNCTION_FAILED
+          | :ERROR_CODE_UNKNOWN_FUNCTION
           | integer()
 
   @doc "The number of each name."
@@ -100,7 +104,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
       ERROR_CODE_UNKNOWN_QUEUE: 24,
       ERROR_CODE_NAME_EXISTS: 25,
       ERROR_CODE_UNKNOWN_GRAPH: 26,
-      ERROR_CODE_UNKNOWN_SHARED_MEMORY: 27
+      ERROR_CODE_UNKNOWN_SHARED_MEMORY: 27,
+      ERROR_CODE_FUNCTION_FAILED: 28,
+      ERROR_CODE_UNKNOWN_FUNCTION: 29
     }
   end
 
@@ -134,6 +140,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def value(:ERROR_CODE_NAME_EXISTS), do: 25
   def value(:ERROR_CODE_UNKNOWN_GRAPH), do: 26
   def value(:ERROR_CODE_UNKNOWN_SHARED_MEMORY), do: 27
+  def value(:ERROR_CODE_FUNCTION_FAILED), do: 28
+  def value(:ERROR_CODE_UNKNOWN_FUNCTION), do: 29
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -166,6 +174,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def key(25), do: :ERROR_CODE_NAME_EXISTS
   def key(26), do: :ERROR_CODE_UNKNOWN_GRAPH
   def key(27), do: :ERROR_CODE_UNKNOWN_SHARED_MEMORY
+  def key(28), do: :ERROR_CODE_FUNCTION_FAILED
+  def key(29), do: :ERROR_CODE_UNKNOWN_FUNCTION
   def key(number) when is_integer(number), do: number
 end
 
@@ -383,6 +393,106 @@ defmodule RankBridge.Proto.V1.RankDetail do
   end
 end
 
+defmodule RankBridge.Proto.V1.Raised do
+  @moduledoc """
+  An exception that a function of the user's raised.
+
+  ## Fields
+
+    * `rank` - Rank in the gang on which it was raised.
+    * `type` - Name of its class, with the module unless it is Python's own: "ValueError", "torch.OutOfMemoryError".
+    * `text` - Its text.
+    * `traceback` - Python's traceback, of the user's own files first: "train.py:88 in next_batch: ...". At most 16 KiB.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          type: String.t(),
+          text: String.t(),
+          traceback: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            type: "",
+            text: "",
+            traceback: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x12, :string, message.type),
+      Encode.implicit(0x1A, :string, message.text),
+      Encode.implicit(0x22, :string, message.traceback),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | type: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | text: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | traceback: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :type, :string, :implicit},
+      {3, :text, :string, :implicit},
+      {4, :traceback, :string, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.Error do
   @moduledoc """
   A failure, with what a caller needs to act on it.
@@ -401,6 +511,7 @@ defmodule RankBridge.Proto.V1.Error do
     * `expected` - The expected value. Empty: it does not apply.
     * `got` - The actual value. Empty: it does not apply.
     * `ranks` - Ranks concerned, ascending. Empty: this rank alone.
+    * `raised` - With FUNCTION_FAILED: the exception. Absent: no function raised one.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -421,6 +532,7 @@ defmodule RankBridge.Proto.V1.Error do
           expected: String.t(),
           got: String.t(),
           ranks: [V1.RankDetail.t()],
+          raised: V1.Raised.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -436,6 +548,7 @@ defmodule RankBridge.Proto.V1.Error do
             expected: "",
             got: "",
             ranks: [],
+            raised: nil,
             __unknown_fields__: []
 
   @impl true
@@ -460,6 +573,7 @@ defmodule RankBridge.Proto.V1.Error do
       Encode.implicit(0x52, :string, message.expected),
       Encode.implicit(0x5A, :string, message.got),
       Encode.repeated(0x62, {:message, V1.RankDetail}, message.ranks),
+      Encode.optional(0x6A, {:message, V1.Raised}, message.raised),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -521,6 +635,10 @@ defmodule RankBridge.Proto.V1.Error do
     %{message | ranks: [Decode.message(V1.RankDetail, nil, raw, depth) | message.ranks]}
   end
 
+  def __put__(message, 13, 2, raw, depth) do
+    %{message | raised: Decode.message(V1.Raised, message.raised, raw, depth)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -552,7 +670,8 @@ defmodule RankBridge.Proto.V1.Error do
       {9, :generation, :uint64, :implicit},
       {10, :expected, :string, :implicit},
       {11, :got, :string, :implicit},
-      {12, :ranks, {:message, V1.RankDetail}, :repeated}
+      {12, :ranks, {:message, V1.RankDetail}, :repeated},
+      {13, :raised, {:message, V1.Raised}, :optional}
     ]
   end
 end

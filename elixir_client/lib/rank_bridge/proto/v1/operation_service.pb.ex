@@ -88,6 +88,7 @@ defmodule RankBridge.Proto.V1.Operation do
     * `dequeue` - Read a value from a queue.
     * `ping` - Agree with all members, and do nothing else.
     * `run_program` - Several collectives of one group, each of which may take another's result.
+    * `call_function` - Call a function of the user's own.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -124,6 +125,7 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:dequeue, V1.DequeueRequest.t()}
           | {:ping, V1.PingRequest.t()}
           | {:run_program, V1.RunProgramRequest.t()}
+          | {:call_function, V1.CallFunctionRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -260,6 +262,10 @@ defmodule RankBridge.Proto.V1.Operation do
 
   defp encode_kind({:run_program, value}) do
     Encode.always(0xE2, {:message, V1.RunProgramRequest}, value)
+  end
+
+  defp encode_kind({:call_function, value}) do
+    Encode.always(0xEA, {:message, V1.CallFunctionRequest}, value)
   end
 
   @impl true
@@ -445,6 +451,11 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:run_program, Decode.message(V1.RunProgramRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 29, 2, raw, depth) do
+    held = Decode.held(message.kind, :call_function)
+    %{message | kind: {:call_function, Decode.message(V1.CallFunctionRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -491,7 +502,8 @@ defmodule RankBridge.Proto.V1.Operation do
       {25, :enqueue, {:message, V1.EnqueueRequest}, {:oneof, :kind}},
       {26, :dequeue, {:message, V1.DequeueRequest}, {:oneof, :kind}},
       {27, :ping, {:message, V1.PingRequest}, {:oneof, :kind}},
-      {28, :run_program, {:message, V1.RunProgramRequest}, {:oneof, :kind}}
+      {28, :run_program, {:message, V1.RunProgramRequest}, {:oneof, :kind}},
+      {29, :call_function, {:message, V1.CallFunctionRequest}, {:oneof, :kind}}
     ]
   end
 end

@@ -2167,6 +2167,172 @@ defmodule RankBridge.Proto.V1.AbortGenerationResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.KillRankRequest do
+  @moduledoc """
+  Kills the rank's process.
+
+  ## Fields
+
+    * `pid` - Process id that the caller means. 0: the rank's, whichever it is. Another than the rank's kills nothing.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          pid: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct pid: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.pid),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | pid: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :pid, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.KillRankResponse do
+  @moduledoc """
+  Outcome of KillRank.
+
+  ## Fields
+
+    * `pid` - Its process id. It is killed as soon as this was sent.
+    * `error` - What was refused: the process is another, or has other ranks, too. Nothing happened.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:pid, non_neg_integer()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:pid, value}) do
+    Encode.always(0x08, :uint32, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:pid, Decode.value(:uint32, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :pid, :uint32, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.WatchEventsRequest do
   @moduledoc """
   Streams this rank's events.
@@ -2500,7 +2666,8 @@ defmodule RankBridge.Proto.V1.RankService do
       prepare_generation(),
       commit_generation(),
       abort_generation(),
-      watch_events()
+      watch_events(),
+      kill_rank()
     ]
   end
 
@@ -2602,6 +2769,21 @@ defmodule RankBridge.Proto.V1.RankService do
       response: V1.WatchEventsResponse,
       client_stream?: false,
       server_stream?: true
+    }
+  end
+
+  @doc """
+  Kills this rank's process, as SIGKILL does: for one in which a function never returns. The others lose the rank, and its
+  agent replaces it.
+  """
+  @spec kill_rank() :: Rpc.t()
+  def kill_rank do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/KillRank",
+      request: V1.KillRankRequest,
+      response: V1.KillRankResponse,
+      client_stream?: false,
+      server_stream?: false
     }
   end
 end

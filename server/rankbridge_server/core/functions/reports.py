@@ -1,0 +1,105 @@
+"""What calls of functions report while they run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+
+from ..operations.outcome import Packed
+
+KEPT_REPORTS = 1024
+KEPT_BYTES = 4 * 1024 * 1024
+"""Of one call: the newest are kept."""
+KEPT_CALLS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report. `number`: from 1, of its call on this rank. `time_us`: microseconds since 1970."""
+
+    number: int
+    time_us: int
+    value: Packed
+
+
+class Reports:
+    """The reports of one call on this rank, the newest. A slow reader holds up nobody. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._kept: deque[Report] = deque()
+        self._bytes = 0
+        self._last = 0
+        self._closed = False
+
+    def add(self, value: Packed) -> None:
+        """Adds a report, unless the call has ended."""
+        with self._changed:
+            if self._closed:
+                return
+            self._last += 1
+            self._kept.append(Report(self._last, time.time_ns() // 1000, value))
+            self._bytes += len(value.data)
+            while len(self._kept) > KEPT_REPORTS or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
+                self._bytes -= len(self._kept.popleft().value.data)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Ends the reports: the call has ended. Wakes every reader."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Lets readers see whether they are abandoned."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def next(self, after: int, reader: Reader) -> tuple[Report, int] | None:
+        """Waits for the report after the number `after`. Returns it, and how many between the two were dropped.
+
+        Returns None when there are no more, or `reader` has gone.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: reader.gone or self._closed or self._last > after)
+            if reader.gone or self._last <= after:
+                return None
+            found = next(it for it in self._kept if it.number > after)
+            return found, found.number - after - 1
+
+
+class Reader:
+    """Somebody who reads reports. `gone`: they want no more."""
+
+    def __init__(self, reports: Reports) -> None:
+        self.gone = False
+        self._reports = reports
+
+    def leave(self) -> None:
+        """Ends the reading; a waiting `next` returns None."""
+        self.gone = True
+        self._reports.wake()
+
+
+class ReportBook:
+    """The reports of the latest calls of one rank, by operation id. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: OrderedDict[str, Reports] = OrderedDict()
+
+    def of(self, operation_id: str) -> Reports:
+        """The reports of a call, which may not have come yet; of a call without an id, new ones that nobody finds."""
+        if not operation_id:
+            return Reports()
+        with self._lock:
+            reports = self._calls.setdefault(operation_id, Reports())
+            self._calls.move_to_end(operation_id)
+            dropped = [
+                self._calls.popitem(last=False)[1] for _ in range(max(0, len(self._calls) - KEPT_CALLS))
+            ]
+        for old in dropped:
+            old.close()
+        return reports

@@ -1,0 +1,144 @@
+"""One run of a function on this rank, from its admission to its end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..alarms import Alarms
+from ..errors import BridgeError, ErrorCode, Phase, Raised
+from ..gang_calls.messages import Release
+from ..task import Task, cancelled, late
+from .functions import Body, Functions
+from .raised import function_failed, raised_by
+from .reports import Reports
+
+GRACE_S = 0.5
+"""How long a function that was asked to end has for it, before its caller is answered."""
+_LOOK_S = 0.01
+
+# One for all ranks of a process. It starts its thread with the first run.
+_ALARMS = Alarms("functions")
+
+
+class Run:
+    """A function that was called. `begin` runs it on the calling thread. Thread-safe.
+
+    `fail`: called when it has raised, or does not run, with the release of those members that may wait for it.
+    `stuck`: called when it waits for a member that has failed, with that release: nothing else ends the wait.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        body: Body,
+        task: Task,
+        functions: Functions,
+        reports: Reports,
+        fail: Callable[[Release], None] = lambda release: None,
+        stuck: Callable[[Release], None] = lambda release: None,
+    ) -> None:
+        self.function = function
+        self.task = task
+        self.reports = reports
+        self.cancelled = threading.Event()
+        self.thread = 0
+        self._was_released = False
+        self._body = body
+        self._functions = functions
+        self._fail = fail
+        self._stuck = stuck
+        task.then(lambda _: reports.close())
+
+    def queue(self) -> None:
+        """Notes that it was admitted, and waits for those before it: it can still be withdrawn."""
+        self.task.arrived(lambda: self.task.fail(cancelled("its controller asked for it")))
+
+    def begin(self) -> None:
+        """Calls the function and answers the task. Whoever calls it does so in the order of the group's functions."""
+        task, process = self.task, os.getpid()
+        if not task.enter(Phase.DATA):
+            # Only now: what it has begun in torch.distributed before is counted.
+            self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None)
+            return
+        self.thread = threading.get_native_id()
+        task.arrived(self.cancel)
+        _ALARMS.set(self, task.deadline, self._late)
+        try:
+            commit = self._body(self)
+        except BaseException as error:
+            _leave_child(process)
+            self._ended(error)
+        else:
+            _leave_child(process)
+            task.commit(commit)
+        finally:
+            _ALARMS.cancel(self)
+
+    def cancel(self) -> None:
+        """Asks the function to end; its caller is answered after a grace, whether it has ended or not."""
+        self.cancelled.set()
+        error = BridgeError.of(
+            ErrorCode.CANCELLED,
+            f"function {self.function!r} was asked to end, and has not: it goes on",
+            indefinite=True,
+        )
+        _ALARMS.set(self, time.monotonic() + GRACE_S, lambda: self.task.fail(error))
+
+    def release(self, release: Release) -> None:
+        """Acts on the failure of another member, or on the end of the whole call."""
+        if release.rank is None and self.thread:
+            self.cancel()
+        elif not self.thread:
+            self._was_released = True
+            self.task.fail(cancelled(release.reason) if release.rank is None else self.released(release))
+        else:
+            self._look(release)
+
+    def released(self, release: Release) -> BridgeError:
+        """The error of a member that another one's failure has stopped."""
+        return BridgeError.of(
+            ErrorCode.FUNCTION_FAILED, release.reason, indefinite=bool(self.thread), raised=release.raised
+        )
+
+    def _look(self, release: Release) -> None:
+        """Looks, until the function has ended, whether it waits for the member that has failed."""
+        if self.task.done:
+            return
+        if self._functions.waits(self, release.begun):
+            self._stuck(release)
+        else:
+            _ALARMS.set((self, "waits"), time.monotonic() + _LOOK_S, lambda: self._look(release))
+
+    def _late(self) -> None:
+        """Acts on the deadline."""
+        self.cancelled.set()
+        error = late(f"function {self.function!r} was asked to end, and has not: it goes on")
+        _ALARMS.set(self, time.monotonic() + GRACE_S, lambda: self.task.fail(error))
+
+    def _ended(self, error: BaseException) -> None:
+        rank = self.task.place.rank
+        if isinstance(error, BridgeError):
+            # The bridge's own, as of a result for which there is no room: it says what it is.
+            failed, raised = BridgeError(replace(error.failure, indefinite=True)), error.failure.raised
+            what = str(error)
+        else:
+            raised = raised_by(error, rank)
+            failed, what = function_failed(self.function, raised), str(raised)
+        self.task.fail(failed)
+        self._release_others(f"function {self.function!r} failed on rank {rank}: {what}", raised)
+
+    def _release_others(self, reason: str, raised: Raised | None) -> None:
+        place = self.task.place
+        if not self._was_released:
+            begun = self._functions.begun()
+            self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun))
+
+
+def _leave_child(process: int) -> None:
+    """Ends a process that the function has forked and that has come back from it: it shares the rank's connections."""
+    if os.getpid() != process:
+        os._exit(0)

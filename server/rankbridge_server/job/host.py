@@ -1,0 +1,218 @@
+"""The user's functions on one rank: they are checked, called, and prepared for each generation."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import BridgeError, ErrorCode
+from ..core.functions.functions import Body, FunctionDescription, unknown_function
+from ..core.functions.raised import raised_by
+from ..core.functions.run import Run
+from ..core.generation import Generation
+from ..core.operations.operation import Site
+from ..core.operations.outcome import Outcome, Packed, TensorDict
+from ..core.refs.refs import Cell
+from ..core.refs.tensors import Tensors
+from ..core.task import late
+from .context import Context
+from .registry import Registry
+from .signature import Signature
+from .state import broadcast
+from .values import Written, parsed, read
+from .world import World
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+ENTER_TIMEOUT_S = 30.0
+
+
+class FunctionHost:
+    """Implements `core.functions.Functions`. Safe to call from any thread.
+
+    `world`: what torch.distributed is on this rank; None: the backend has no process groups.
+    """
+
+    def __init__(self, registry: Registry, tensors: Tensors, world: World | None) -> None:
+        self.new_ranks: tuple[int, ...] = ()
+        self._signatures = {name: Signature(name, it) for name, it in sorted(registry.functions.items())}
+        self._hooks = registry.on_formed
+        self._tensors = tensors
+        self._world = world
+        self._ready: tuple[int, Future[None]] = 0, Future()
+        self._running = 0
+        self._idle = threading.Condition()
+        # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
+        self._has_state = False
+
+    def describe(self) -> Sequence[FunctionDescription]:
+        """All functions, by name."""
+        return [it.describe() for it in self._signatures.values()]
+
+    def bind(self, site: Site, function: str, names: Sequence[str], values: Sequence[Packed]) -> Body:
+        """Reads the arguments and binds them to the function's parameters."""
+        signature = self._signatures.get(function)
+        if signature is None:
+            raise unknown_function(function, list(self._signatures))
+        messages, cells = [parsed(it.data) for it in values], dict[str, Cell]()
+
+        def find(ref_id: str) -> object:
+            cell = cells[ref_id] = site.cell(ref_id)
+            return cell.tensor
+
+        def bound(find: Callable[[str], object]) -> inspect.BoundArguments:
+            given = [read(it, self._tensors, find) for it in messages]
+            by_place = names.count("")
+            return signature.arguments(
+                given[:by_place], dict(zip(names[by_place:], given[by_place:], strict=True))
+            )
+
+        now = bound(find)
+
+        def call(run: Run) -> Callable[[], Outcome]:
+            # A ref's tensor is the one that it has when the function begins.
+            its = bound(lambda ref_id: cells[ref_id].tensor) if cells else now
+            return self._call(site, signature, its, run)
+
+        return call
+
+    def formed(self, generation: Generation) -> None:
+        """Makes torch.distributed's groups, and calls the hooks, on a thread of its own."""
+        ready: Future[None] = Future()
+        self._ready = generation.number, ready
+        threading.Thread(target=self._enter, args=(generation, ready), name="entering", daemon=True).start()
+
+    def begun(self) -> Mapping[str, int]:
+        """How many collectives this rank has begun in each torch.distributed group."""
+        return self._world.counts() if self._world is not None else {}
+
+    def waits(self, run: Run, begun: Mapping[str, int]) -> bool:
+        """Whether this rank has begun a collective that the failed rank will not begin."""
+        return any(count > begun[group] for group, count in self.begun().items() if group in begun)
+
+    def process_group(self, name: str) -> ProcessGroup:
+        """Torch's process group of a named group. See `Context.group`."""
+        if self._world is None:
+            raise BridgeError.of(
+                ErrorCode.UNSUPPORTED_OPERATION,
+                "this backend has no process groups of torch.distributed",
+                expected="the backend gloo or nccl",
+            )
+        return self._world.group(name)
+
+    def broadcast_state(
+        self, state: dict[str, Any], new_ranks: Sequence[int], rank: int, size: int
+    ) -> dict[str, Any]:
+        """Brings a state to new ranks. See `Context.broadcast_state`."""
+        source = next((it for it in range(size) if it not in new_ranks), 0)
+        if not new_ranks:
+            return state
+        received = broadcast(state if rank == source else None, source, self._tensors)
+        return received if rank in new_ranks and rank != source else state
+
+    def _call(
+        self, site: Site, signature: Signature, bound: inspect.BoundArguments, run: Run
+    ) -> Callable[[], Outcome]:
+        self._await_ready(site.generation, run)
+        context = Context(
+            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.reports.add
+        )
+        with self._inside():
+            result = signature.call(bound, context)
+            if inspect.isgenerator(result):
+                result = _exhausted(result, context)
+            return _committing(site, Written(result))
+
+    def _await_ready(self, generation: Generation, run: Run) -> None:
+        number, ready = self._ready
+        if number != generation.number:
+            raise BridgeError.of(ErrorCode.STALE_GENERATION, "another generation was formed meanwhile")
+        try:
+            ready.result(max(0.0, run.task.remaining))
+        except FutureTimeoutError:
+            raise late("the rank is still being prepared for functions", indefinite=False) from None
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Counts a function that runs: torch.distributed's groups are not changed under it."""
+        with self._idle:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def _enter(self, generation: Generation, ready: Future[None]) -> None:
+        try:
+            self._prepare(generation)
+        except BaseException as error:
+            failure = error if isinstance(error, BridgeError) else self._hook_failed(generation, error)
+            ready.set_exception(failure)
+        else:
+            self._has_state = True
+            ready.set_result(None)
+
+    def _prepare(self, generation: Generation) -> None:
+        with self._idle:
+            self._idle.wait_for(lambda: not self._running or generation.error is not None)
+        if self._world is not None:
+            self._world.enter(generation, ENTER_TIMEOUT_S)
+            generation.await_end(self, self._world.shut)
+        if not hasattr(generation, "store"):
+            return
+        store, mine = generation.store, "new" if not self._has_state else "old"
+        store.set(f"rankbridge/state/{generation.rank}", mine.encode())
+        states = [
+            store.get(f"rankbridge/state/{rank}", ENTER_TIMEOUT_S) for rank in range(generation.world_size)
+        ]
+        self.new_ranks = tuple(rank for rank, state in enumerate(states) if state == b"new")
+        for hook in self._hooks:
+            hook(Context(self, generation))
+
+    @staticmethod
+    def _hook_failed(generation: Generation, error: BaseException) -> BridgeError:
+        raised = raised_by(error, generation.rank)
+        return BridgeError.of(
+            ErrorCode.FUNCTION_FAILED,
+            f"rank {generation.rank} cannot call functions: a hook of its forming raised {raised}",
+            raised=raised,
+        )
+
+
+def _exhausted(generator: Iterator[object], context: Context) -> Any:
+    """Reports what a generator yields; returns what it returns."""
+    try:
+        while True:
+            context.report(next(generator))
+            context.check()
+    except StopIteration as end:
+        return end.value
+
+
+def _committing(site: Site, written: Written) -> Callable[[], Outcome]:
+    """What commits a result: its tensors become refs."""
+    if not written.tensors:
+        packed = Packed(written.value.SerializeToString())
+        return lambda: packed
+    slots = []
+    try:
+        for spec in written.specs:
+            slots.append(site.reserve(spec))
+    except BridgeError:
+        for slot in slots:
+            slot.give_back()
+        raise
+    skeleton = written.value.SerializeToString()
+
+    def commit() -> Outcome:
+        refs = tuple(slot.fill(it) for slot, it in zip(slots, written.tensors, strict=True))
+        return TensorDict(skeleton, refs)
+
+    return commit
