@@ -40,8 +40,9 @@ defmodule RankBridge.FacadeTest do
   @others %{
     RankBridge.Averaging => [:run],
     RankBridge.Collectives => [:run],
+    RankBridge.Functions => [:reports],
     RankBridge.Objects => [:broadcast_list],
-    RankBridge.Operations => [:run_rank, :begin_rank],
+    RankBridge.Operations => [:run_rank, :begin_rank, :find],
     RankBridge.Queues => [:make, :shut_down]
   }
 

@@ -14,12 +14,14 @@ defmodule RankBridge.Error do
   * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
     called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
     arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
+  * `raised` - of `:function_failed`: the exception, as `t:RankBridge.Error.Raised.t/0`: its `rank`, its `type` ("ValueError"), its
+    `text`, and Python's `traceback`, the user's own frames first; nil: no function raised one
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.
   """
 
-  alias RankBridge.Error.RankDetail
+  alias RankBridge.Error.{RankDetail, Raised}
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
@@ -55,6 +57,8 @@ defmodule RankBridge.Error do
           | :name_exists
           | :unknown_graph
           | :unknown_shared_memory
+          | :function_failed
+          | :unknown_function
           | :unavailable
           | :not_allowed
           | :protocol
@@ -73,6 +77,7 @@ defmodule RankBridge.Error do
           expected: String.t(),
           got: String.t(),
           ranks: [RankDetail.t()],
+          raised: Raised.t() | nil,
           outcomes: [{non_neg_integer(), :ok | t()}]
         }
 
@@ -90,6 +95,7 @@ defmodule RankBridge.Error do
                expected: "",
                got: "",
                ranks: [],
+               raised: nil,
                outcomes: []
 
   @typedoc """
@@ -133,6 +139,7 @@ defmodule RankBridge.Error do
             :name_exists,
             :unknown_graph,
             :unknown_shared_memory,
+            :unknown_function,
             :rank_out_of_range,
             :unsupported_dtype,
             :unsupported_operation,
@@ -141,6 +148,7 @@ defmodule RankBridge.Error do
             :internal,
             :not_allowed,
             :protocol,
+            :function_failed,
             :peer_lost,
             :backend_failed,
             :forming_failed,
@@ -169,9 +177,13 @@ defmodule RankBridge.Error do
   def message(%__MODULE__{} = error) do
     # A message that begins with its code has all sides itself.
     if String.starts_with?(error.message, "#{String.upcase(to_string(error.reason))} "),
-      do: Enum.join([error.message | unknown(error)], "\n  "),
+      do: Enum.join([error.message | raised_in(error) ++ unknown(error)], "\n  "),
       else: spelled_out(error)
   end
+
+  # Where in the user's own code.
+  defp raised_in(%{raised: nil}), do: []
+  defp raised_in(%{raised: raised}), do: Raised.lines(raised)
 
   defp unknown(%{indefinite: indefinite}),
     do: if(indefinite, do: ["some ranks may have done it"], else: [])
@@ -203,7 +215,7 @@ defmodule RankBridge.Error do
         "; "
       )
 
-    Enum.join([head | RankDetail.lines(error.ranks)], "\n  ")
+    Enum.join([head | raised_in(error) ++ RankDetail.lines(error.ranks)], "\n  ")
   end
 
   defp or_nothing(""), do: "nothing"
@@ -233,7 +245,8 @@ defmodule RankBridge.Error do
       generation: error.generation,
       expected: error.expected,
       got: error.got,
-      ranks: ranks
+      ranks: ranks,
+      raised: error.raised && Raised.from_proto(error.raised)
     }
   end
 
