@@ -82,7 +82,7 @@ defmodule RankBridge do
 
   use RankBridge.Moved
 
-  alias RankBridge.{Each, Entry, Error, Functions, Gang, Ref, Refs, Tensor, Value}
+  alias RankBridge.{Each, Entry, Error, Functions, Gang, Ref, Refs, Tensor}
 
   alias RankBridge.Gang.Readiness
 
@@ -104,7 +104,7 @@ defmodule RankBridge do
   defdelegate unsubscribe(gang), to: Gang
 
   @doc "See `RankBridge.Functions.each/1`."
-  @spec each([Value.t()]) :: Each.t()
+  @spec each(Enumerable.t()) :: Each.t()
   defdelegate each(values), to: Functions
 
   @doc """

@@ -2,12 +2,13 @@ defmodule RankBridge.ErrorTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.Error
-  alias RankBridge.Error.RankDetail
+  alias RankBridge.Error.{RankDetail, Raised}
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
   doctest RankBridge.Error
   doctest RankBridge.Error.RankDetail
+  doctest RankBridge.Error.Raised
 
   test "every code of the protocol has a reason of its own" do
     reasons =
@@ -57,6 +58,43 @@ defmodule RankBridge.ErrorTest do
     assert Exception.message(error) ==
              "mismatch at rank 2 in all_reduce of group \"tp\": m; expected float32[2], got float32[3]; " <>
                "some ranks may have done it\n  rank 3 missing: late"
+  end
+
+  test "an exception on a rank keeps its traceback, and the message shows where it was raised" do
+    raised = %V1.Raised{
+      rank: 2,
+      type: "ValueError",
+      text: "no batch",
+      traceback: "train.py:88 in next_batch: raise\n\nTraceback (most recent call last): ..."
+    }
+
+    proto = %V1.Error{
+      code: :ERROR_CODE_FUNCTION_FAILED,
+      message: "function 'step' raised ValueError: no batch",
+      rank: 2,
+      raised: raised
+    }
+
+    assert %Error{reason: :function_failed} = error = Error.from_proto(proto)
+    assert error.raised == struct!(Raised, Map.take(raised, [:rank, :type, :text, :traceback]))
+
+    assert Exception.message(error) ==
+             "function_failed at rank 2: function 'step' raised ValueError: no batch\n" <>
+               "  raised on rank 2 at train.py:88 in next_batch: raise"
+
+    of_library = %{
+      proto
+      | raised: %{raised | traceback: "Traceback (most recent call last): ..."}
+    }
+
+    refute Exception.message(Error.from_proto(of_library)) =~ "raised on rank"
+  end
+
+  test "the exception is the cause of what other ranks say" do
+    failed = %Error{reason: :function_failed, rank: 1, indefinite: true}
+
+    for other <- [:peer_lost, :cancelled, :deadline_exceeded, :stale_generation],
+        do: assert(Error.combine([{0, %Error{reason: other}}, {1, failed}]).rank == 1)
   end
 
   test "a lost rank is whom its loss is about, whoever reports it" do

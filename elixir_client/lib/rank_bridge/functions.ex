@@ -160,7 +160,7 @@ defmodule RankBridge.Functions do
 
       RankBridge.call(gang, :seed, [RankBridge.each([11, 12, 13, 14])])
   """
-  @spec each([Value.t()]) :: Each.t()
+  @spec each(Enumerable.t()) :: Each.t()
   def each(values), do: %Each{values: Enum.to_list(values)}
 
   defp of_function(opts, function), do: Options.put(opts, :function, function)

@@ -131,4 +131,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
+    try:
+        return isinstance(value, kind)
+    except TypeError:
+        # A class that only type checkers know: Any, a TypedDict, most Protocols.
+        return True

@@ -29,22 +29,17 @@ defmodule RankBridge.Error.Raised do
   end
 
   @doc """
-  What it was, and where the user's own code raised it.
+  Where the user's own code raised it, if it did.
 
       iex> traceback = "train.py:88 in next_batch: raise ValueError(name)\\ntrain.py:12 in step: next_batch()\\n\\nTraceback ..."
       iex> raised = %RankBridge.Error.Raised{rank: 2, type: "ValueError", text: "a.bin", traceback: traceback}
       iex> RankBridge.Error.Raised.lines(raised)
-      ["ValueError: a.bin on rank 2, at train.py:88 in next_batch: raise ValueError(name)"]
+      ["raised on rank 2 at train.py:88 in next_batch: raise ValueError(name)"]
   """
   @spec lines(t()) :: [String.t()]
   def lines(raised) do
-    text = if raised.text == "", do: raised.type, else: "#{raised.type}: #{raised.text}"
-    ["#{text} on rank #{raised.rank}" <> at(raised.traceback)]
-  end
-
-  # The first line is a frame unless all of them are of libraries.
-  defp at(traceback) do
-    [first | _others] = String.split(traceback, "\n", parts: 2)
-    if first =~ ~r/^\S+:\d+ in /, do: ", at #{first}", else: ""
+    # The first line is a frame unless all of them are of libraries.
+    [first | _others] = String.split(raised.traceback, "\n", parts: 2)
+    if first =~ ~r/^\S+:\d+ in /, do: ["raised on rank #{raised.rank} at #{first}"], else: []
   end
 end
