@@ -36,6 +36,7 @@ from rankbridge._plan.events import (
     Watching as Watching,
 )
 from rankbridge._plan.functions import (
+    Arguments as Arguments,
     Each as Each,
     FunctionDescription as FunctionDescription,
     Parameter as Parameter,

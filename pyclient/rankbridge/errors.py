@@ -134,13 +134,15 @@ class Raised:
         rank: Rank in the gang.
         type: Name of its class: "ValueError", "torch.OutOfMemoryError".
         text: Its text.
-        traceback: Python's traceback, the user's own frames first.
+        traceback: Python's traceback, the user's own lines first, the innermost at the top.
+        where: The innermost line of the user's own: "train.py:88 in next_batch". Empty: there is none.
     """
 
     rank: int
     type: str
     text: str
     traceback: str
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,6 +259,7 @@ class Raised(google.protobuf.message.Message):
     TYPE_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
     TRACEBACK_FIELD_NUMBER: builtins.int
+    WHERE_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang on which it was raised."""
     type: builtins.str
@@ -266,7 +267,9 @@ class Raised(google.protobuf.message.Message):
     text: builtins.str
     """Its text."""
     traceback: builtins.str
-    """Python's traceback, of the user's own files first: "train.py:88 in next_batch: ...". At most 16 KiB."""
+    """Python's traceback, the user's own lines first, the innermost at the top. At most 16 KiB."""
+    where: builtins.str
+    """The innermost line of the user's own: "train.py:88 in next_batch". Empty: there is none."""
     def __init__(
         self,
         *,
@@ -274,8 +277,9 @@ class Raised(google.protobuf.message.Message):
         type: builtins.str = ...,
         text: builtins.str = ...,
         traceback: builtins.str = ...,
+        where: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type", "where", b"where"]) -> None: ...
 
 Global___Raised: typing_extensions.TypeAlias = Raised
 

@@ -9,6 +9,7 @@ import click
 
 from . import arguments
 from .calling import COMMON, OF_CALL, RANK, command, given
+from .function_calls import function
 from .operations import OPERATIONS, Argument, Operation
 from .options import Option, Options
 from .other_calls import commands
@@ -25,6 +26,7 @@ of the group, one line with --rank.
   rankbridge call get 2.90c2.2
   rankbridge call broadcast_object '{"lr": 0.1}'
   rankbridge call send 0.5f1e.1 --rank 0 --dst-rank-in-group 1
+  rankbridge call function train_step 3 lr=0.1
 
 Refs belong to the ranks' shared sessions: they stay until they are released. A value is JSON; what begins with a minus
 stands behind --.
@@ -123,5 +125,5 @@ def _declared(it: Operation) -> click.Command:
 COMMAND = click.Group(
     "call", help=_HELP, subcommand_metavar="OPERATION [ARGS]...", context_settings={"max_content_width": 120}
 )
-for _each in (*map(_declared, OPERATIONS), *commands()):
+for _each in (*map(_declared, OPERATIONS), function(), *commands()):
     COMMAND.add_command(_each)

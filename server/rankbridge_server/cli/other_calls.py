@@ -88,6 +88,12 @@ def commands() -> list[click.Command]:
             lambda gang, options: gang.destroy_group(options.name),
         ),
         command("groups", "List the groups.", [], lambda gang, options: gang.groups()),
+        command(
+            "kill",
+            "Kill the process of one rank, which its agent replaces; print its pid.",
+            [_RANK],
+            lambda gang, options: gang[options.rank].kill(),
+        ),
         command("form", "Form the next generation of every rank.", [], lambda gang, options: gang.form()),
         command(
             "new_queue",

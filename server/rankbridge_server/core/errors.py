@@ -76,15 +76,20 @@ class RankDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """An exception that a function of the user's raised. `rank`: in the gang. `type`: the name of its class."""
+    """An exception that a function of the user's raised. `rank`: in the gang. `type`: the name of its class.
+
+    `where`: the innermost line of the user's own; empty: there is none.
+    """
 
     rank: int
     type: str
     text: str
     traceback: str
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.type}: {shown(self.text)}" if self.text else self.type
+        said = f"{self.type}: {self.text}" if self.text else self.type
+        return f"{said} ({self.where})" if self.where else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

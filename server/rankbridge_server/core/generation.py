@@ -211,12 +211,13 @@ class Generation:
         with suppress(OSError):
             self.links.group(release.group).release(release)
 
-    def release(self, release: Release) -> None:
-        """Acts on the failure of a call on another member, or on the end of the whole call."""
+    def release(self, release: Release) -> bool:
+        """Acts on the failure of a call on another member, or on its end. Returns whether the call is here."""
         group = self.get(release.group)
         run = group.membership.runs.get(release.operation_id) if group and group.membership else None
         if run is not None:
             run.release(release)
+        return run is not None
 
     def stop(self, release: Release) -> None:
         """Ends the generation, because a function here waits for a rank on which it has failed."""

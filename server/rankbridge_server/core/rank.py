@@ -19,7 +19,7 @@ from .functions.functions import Functions, NoFunctions
 from .functions.reports import ReportBook
 from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
-from .gang_calls.messages import Release
+from .gang_calls.messages import GangMessage, Release
 from .gang_calls.route import Route
 from .generation import Generation
 from .groups.group import WORLD, GroupView, Membership
@@ -308,7 +308,7 @@ class Rank:
             data_timeout=self._data_timeout,
             lost=self._lost,
             events=self.events,
-            on_message=self.gang_calls.receive,
+            on_message=self._receive,
         )
         with self._lock:
             if self._seen != number:
@@ -411,6 +411,14 @@ class Rank:
         fail, stuck = generation.send_release, generation.stop
         run = Run(plan.function, plan.body, job.task, self.functions, reports, fail, stuck)
         generation.call(job, plan, run, admitted=part, first=call.first)
+
+    def _receive(self, generation: Generation, message: GangMessage) -> None:
+        """Acts on a message from another rank. The reader of the links calls it."""
+        if not isinstance(message, Release):
+            self.gang_calls.receive(generation, message)
+        elif not generation.release(message):
+            # Refused before this rank had heard of it: nobody waits for its reports.
+            self.reports.of(message.operation_id).close()
 
     def _begin_alone(self, run: Run) -> None:
         run.queue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar, overload
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
@@ -16,7 +17,9 @@ class Registry:
         self.on_formed: list[Callable[..., Any]] = []
 
     def add(self, name: str, function: Callable[..., Any]) -> None:
-        """Adds a function. Raises ValueError for a name that another function has."""
+        """Adds a function. Raises ValueError for a name that another has, TypeError for a coroutine function."""
+        if iscoroutinefunction(function):
+            raise TypeError(f"an async function cannot be called by controllers: {name}, {_where(function)}")
         known = self.functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"two functions have the name {name!r}: {_where(known)} and {_where(function)}")
@@ -44,6 +47,7 @@ def function(marked: Callable[..., Any] | None = None, /, *, name: str = "") -> 
 
     Raises:
         ValueError: Another function has the name.
+        TypeError: It is a coroutine function.
     """
     if marked is not None:
         REGISTRY.add(name or marked.__name__, marked)

@@ -32,10 +32,16 @@ class Signature:
         self.function = function
         whole = inspect.signature(function)
         self.takes_context = CONTEXT in whole.parameters
-        parameters = [it for it in whole.parameters.values() if it.name != CONTEXT]
         self._whole = whole
-        self._signature = whole.replace(parameters=parameters)
         self._hints = _hints_of(function)
+        self._signature = whole.replace(
+            parameters=[
+                it.replace(annotation=self._annotation(it.name, it.annotation))
+                for it in whole.parameters.values()
+                if it.name != CONTEXT
+            ],
+            return_annotation=self._annotation("return", whole.return_annotation),
+        )
 
     def __str__(self) -> str:
         return f"{self.name}{self._signature}"
@@ -71,6 +77,11 @@ class Signature:
             signature=str(self._signature),
         )
 
+    def _annotation(self, name: str, annotation: Any) -> Any:
+        """An annotation, resolved where it can be; one that cannot stays as it is written, without quotes."""
+        found = self._hints.get(name, annotation)
+        return _Written(found) if isinstance(found, str) else found
+
     def _check(self, name: str, value: Any) -> None:
         kind = self._signature.parameters[name].kind
         hint = self._hints.get(name, Any)
@@ -87,6 +98,15 @@ class Signature:
                     expected=_written(hint),
                     got=f"{type(it).__name__}: {shown(repr(it))}",
                 )
+
+
+class _Written(str):
+    """An annotation that Python has as text."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -110,7 +130,7 @@ def _parameter(it: inspect.Parameter) -> Parameter:
 
 
 def _written(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return inspect.formatannotation(annotation)
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -125,7 +145,7 @@ def _fits(value: Any, hint: Any) -> bool:
     kind = origin or hint
     if kind is None:
         return value is None
-    if not isinstance(kind, type):
+    if kind is Any or not isinstance(kind, type):
         return True
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
@@ -134,5 +154,5 @@ def _fits(value: Any, hint: Any) -> bool:
     try:
         return isinstance(value, kind)
     except TypeError:
-        # A class that only type checkers know: Any, a TypedDict, most Protocols.
+        # A protocol for type checkers alone.
         return True

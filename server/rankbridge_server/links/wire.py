@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from google.protobuf.message import DecodeError
 
@@ -351,11 +352,11 @@ def release_of(group: str, message: pb.Release) -> Release:
 def _pack_raised(raised: Raised | None) -> pb.Raised | None:
     if raised is None:
         return None
-    return pb.Raised(rank=raised.rank, type=raised.type, text=raised.text, traceback=raised.traceback)
+    return pb.Raised(**asdict(raised))
 
 
 def _raised(message: pb.Abort | pb.Release) -> Raised | None:
     it = message.raised
     if not message.HasField("raised"):
         return None
-    return Raised(rank=it.rank, type=it.type, text=it.text, traceback=it.traceback)
+    return Raised(rank=it.rank, type=it.type, text=it.text, traceback=it.traceback, where=it.where)

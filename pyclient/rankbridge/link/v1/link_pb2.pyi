@@ -321,6 +321,7 @@ class Raised(google.protobuf.message.Message):
     TYPE_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
     TRACEBACK_FIELD_NUMBER: builtins.int
+    WHERE_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang."""
     type: builtins.str
@@ -329,6 +330,8 @@ class Raised(google.protobuf.message.Message):
     """Its text."""
     traceback: builtins.str
     """Python's traceback."""
+    where: builtins.str
+    """The innermost line of the user's own."""
     def __init__(
         self,
         *,
@@ -336,8 +339,9 @@ class Raised(google.protobuf.message.Message):
         type: builtins.str = ...,
         text: builtins.str = ...,
         traceback: builtins.str = ...,
+        where: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["rank", b"rank", "text", b"text", "traceback", b"traceback", "type", b"type", "where", b"where"]) -> None: ...
 
 Global___Raised: typing_extensions.TypeAlias = Raised
 

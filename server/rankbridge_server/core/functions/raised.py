@@ -29,7 +29,13 @@ def raised_by(error: BaseException, rank: int) -> Raised:
     own = list(_own_frames(error.__traceback__))
     whole = "".join(traceback.format_exception(_without_ours(error)))
     text = "\n".join([*own, "", whole] if own else [whole]).rstrip()
-    return Raised(rank=rank, type=name, text=shown(str(error)), traceback=text[:MAX_TRACEBACK])
+    return Raised(
+        rank=rank,
+        type=name,
+        text=shown(str(error)),
+        traceback=text[:MAX_TRACEBACK],
+        where=own[0].partition(": ")[0] if own else "",
+    )
 
 
 def is_users(frame: FrameType) -> bool:

@@ -25,19 +25,22 @@ class Report:
 
 
 class Reports:
-    """The reports of one call on this rank, the newest. A slow reader holds up nobody. Thread-safe."""
+    """The reports of one call on this rank, the newest. A slow reader holds up nobody. Thread-safe.
+
+    `closed`: the call has ended.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._kept: deque[Report] = deque()
         self._bytes = 0
         self._last = 0
-        self._closed = False
+        self.closed = False
 
     def add(self, value: Packed) -> None:
         """Adds a report, unless the call has ended."""
         with self._changed:
-            if self._closed:
+            if self.closed:
                 return
             self._last += 1
             self._kept.append(Report(self._last, time.time_ns() // 1000, value))
@@ -49,7 +52,7 @@ class Reports:
     def close(self) -> None:
         """Ends the reports: the call has ended. Wakes every reader."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._changed.notify_all()
 
     def wake(self) -> None:
@@ -63,7 +66,7 @@ class Reports:
         Returns None when there are no more, or `reader` has gone.
         """
         with self._changed:
-            self._changed.wait_for(lambda: reader.gone or self._closed or self._last > after)
+            self._changed.wait_for(lambda: reader.gone or self.closed or self._last > after)
             if reader.gone or self._last <= after:
                 return None
             found = next(it for it in self._kept if it.number > after)
@@ -97,9 +100,13 @@ class ReportBook:
         with self._lock:
             reports = self._calls.setdefault(operation_id, Reports())
             self._calls.move_to_end(operation_id)
-            dropped = [
-                self._calls.popitem(last=False)[1] for _ in range(max(0, len(self._calls) - KEPT_CALLS))
-            ]
-        for old in dropped:
-            old.close()
+            old = self._oldest() if len(self._calls) > KEPT_CALLS else ""
+            dropped = self._calls.pop(old, None)
+        if dropped is not None:
+            dropped.close()
         return reports
+
+    def _oldest(self) -> str:
+        """The oldest call that has ended; if none has, the oldest."""
+        ended = (name for name, it in self._calls.items() if it.closed)
+        return next(ended, next(iter(self._calls)))

@@ -19,7 +19,7 @@ from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Release, Report
+from .messages import MAX_PART, MAX_RESULT, Command, Relay, Release, Report
 from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
@@ -90,12 +90,10 @@ class GangCalls:
         self._begin_here(route, call, end)
         return call.future, lambda: self._withdraw(route, call)
 
-    def receive(self, generation: Generation, message: GangMessage) -> None:
+    def receive(self, generation: Generation, message: Command | Report | Relay) -> None:
         """Acts on a message from another rank. The reader of the links calls it."""
         if isinstance(message, Command):
             self._begin_part(generation, message)
-        elif isinstance(message, Release):
-            generation.release(message)
         elif isinstance(message, Report):
             call = self._led.get(message.number)
             if call is not None:

@@ -217,6 +217,7 @@ def _pack_raised(raised: Raised | None) -> error_pb2.Raised | None:
         type=raised.type,
         text=lines(raised.text),
         traceback=lines(raised.traceback),
+        where=lines(raised.where),
     )
 
 

@@ -402,7 +402,8 @@ defmodule RankBridge.Proto.V1.Raised do
     * `rank` - Rank in the gang on which it was raised.
     * `type` - Name of its class, with the module unless it is Python's own: "ValueError", "torch.OutOfMemoryError".
     * `text` - Its text.
-    * `traceback` - Python's traceback, of the user's own files first: "train.py:88 in next_batch: ...". At most 16 KiB.
+    * `traceback` - Python's traceback, the user's own lines first, the innermost at the top. At most 16 KiB.
+    * `where` - The innermost line of the user's own: "train.py:88 in next_batch". Empty: there is none.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -414,6 +415,7 @@ defmodule RankBridge.Proto.V1.Raised do
           type: String.t(),
           text: String.t(),
           traceback: String.t(),
+          where: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -421,6 +423,7 @@ defmodule RankBridge.Proto.V1.Raised do
             type: "",
             text: "",
             traceback: "",
+            where: "",
             __unknown_fields__: []
 
   @impl true
@@ -437,6 +440,7 @@ defmodule RankBridge.Proto.V1.Raised do
       Encode.implicit(0x12, :string, message.type),
       Encode.implicit(0x1A, :string, message.text),
       Encode.implicit(0x22, :string, message.traceback),
+      Encode.implicit(0x2A, :string, message.where),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -466,6 +470,10 @@ defmodule RankBridge.Proto.V1.Raised do
     %{message | traceback: Decode.value(:string, raw)}
   end
 
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | where: Decode.value(:string, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -488,7 +496,8 @@ defmodule RankBridge.Proto.V1.Raised do
       {1, :rank, :uint32, :implicit},
       {2, :type, :string, :implicit},
       {3, :text, :string, :implicit},
-      {4, :traceback, :string, :implicit}
+      {4, :traceback, :string, :implicit},
+      {5, :where, :string, :implicit}
     ]
   end
 end
