@@ -15,7 +15,8 @@ defmodule RankBridge.Error do
     called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
     arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
   * `raised` - of `:function_failed`: the exception, as `t:RankBridge.Error.Raised.t/0`: its `rank`, its `type` ("ValueError"), its
-    `text`, and Python's `traceback`, the user's own frames first; nil: no function raised one
+    `text`, Python's `traceback`, the user's own lines first, and `where` the innermost of those is ("train.py:88 in next_batch";
+    empty: there is none); nil: no function raised one
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.
@@ -177,13 +178,9 @@ defmodule RankBridge.Error do
   def message(%__MODULE__{} = error) do
     # A message that begins with its code has all sides itself.
     if String.starts_with?(error.message, "#{String.upcase(to_string(error.reason))} "),
-      do: Enum.join([error.message | raised_in(error) ++ unknown(error)], "\n  "),
+      do: Enum.join([error.message | unknown(error)], "\n  "),
       else: spelled_out(error)
   end
-
-  # Where in the user's own code.
-  defp raised_in(%{raised: nil}), do: []
-  defp raised_in(%{raised: raised}), do: Raised.lines(raised)
 
   defp unknown(%{indefinite: indefinite}),
     do: if(indefinite, do: ["some ranks may have done it"], else: [])
@@ -215,7 +212,7 @@ defmodule RankBridge.Error do
         "; "
       )
 
-    Enum.join([head | raised_in(error) ++ RankDetail.lines(error.ranks)], "\n  ")
+    Enum.join([head | RankDetail.lines(error.ranks)], "\n  ")
   end
 
   defp or_nothing(""), do: "nothing"

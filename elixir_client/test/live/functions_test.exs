@@ -127,8 +127,9 @@ defmodule RankBridge.LiveFunctionsTest do
         assert innermost =~ ~r/^app.py:\d+ in raise_it: raise LookupError\(text\)$/
         assert next =~ ~r/^app.py:\d+ in fail: raise_it\(text\)$/
         message = Exception.message(error)
-        assert message =~ "LookupError: no batch"
-        assert message =~ "raised on rank 1 at #{innermost}"
+        assert innermost =~ error.raised.where
+        assert message =~ "function 'fail' raised LookupError: no batch (app.py:"
+        assert message =~ " in raise_it)"
       end
 
       assert_raise Error, ~r/LookupError: alone/, fn ->
