@@ -18,8 +18,9 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions
     from ..job.host import FunctionHost
 
     world = None
-    if backend.name in ("gloo", "nccl") and False:
+    if backend.name in ("gloo", "nccl"):
+        from ..job.interfaces import interface_of
         from ..job.torch_world import TorchWorld
 
-        world = TorchWorld(hostname)
+        world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
     return FunctionHost(REGISTRY, backend.tensors, world)

@@ -18,6 +18,7 @@ from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
 from .operations.operation import Entry, FunctionPlan, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
+from .store import GenerationStore
 from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 LOSS_GRACE_S = 0.1
@@ -56,6 +57,7 @@ class Generation:
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
         self._error: BridgeError | None = None
+        self.store = GenerationStore(self)
         self._waiters: dict[object, Callable[[BridgeError], None]] = {}
 
     @property

@@ -19,7 +19,7 @@ from .functions.functions import Functions, NoFunctions
 from .functions.reports import ReportBook
 from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
-from .gang_calls.messages import GangMessage, Release
+from .gang_calls.messages import GangMessage, Relay, RelayKind, Release
 from .gang_calls.route import Route
 from .generation import Generation
 from .groups.group import WORLD, GroupView, Membership
@@ -414,7 +414,9 @@ class Rank:
 
     def _receive(self, generation: Generation, message: GangMessage) -> None:
         """Acts on a message from another rank. The reader of the links calls it."""
-        if not isinstance(message, Release):
+        if isinstance(message, Relay) and message.kind in (RelayKind.STORE, RelayKind.STORED):
+            generation.store.receive(message)
+        elif not isinstance(message, Release):
             self.gang_calls.receive(generation, message)
         elif not generation.release(message):
             # Refused before this rank had heard of it: nobody waits for its reports.

@@ -24,12 +24,14 @@ from .registry import Registry
 from .signature import Signature
 from .state import broadcast
 from .values import Written, parsed, read
-from .world import World
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
+    from .torch_world import TorchWorld
+
 ENTER_TIMEOUT_S = 30.0
+LEAVE_S = 1.0
 
 
 class FunctionHost:
@@ -38,13 +40,14 @@ class FunctionHost:
     `world`: what torch.distributed is on this rank; None: the backend has no process groups.
     """
 
-    def __init__(self, registry: Registry, tensors: Tensors, world: World | None) -> None:
+    def __init__(self, registry: Registry, tensors: Tensors, world: TorchWorld | None) -> None:
         self.new_ranks: tuple[int, ...] = ()
         self._signatures = {name: Signature(name, it) for name, it in sorted(registry.functions.items())}
         self._hooks = registry.on_formed
         self._tensors = tensors
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
+        self._entering: threading.Thread | None = None
         self._running = 0
         self._idle = threading.Condition()
         # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
@@ -85,7 +88,13 @@ class FunctionHost:
         """Makes torch.distributed's groups, and calls the hooks, on a thread of its own."""
         ready: Future[None] = Future()
         self._ready = generation.number, ready
-        threading.Thread(target=self._enter, args=(generation, ready), name="entering", daemon=True).start()
+        before, self._entering = (
+            self._entering,
+            threading.Thread(
+                target=lambda: self._enter(generation, ready, before), name="entering", daemon=True
+            ),
+        )
+        self._entering.start()
 
     def begun(self) -> Mapping[str, int]:
         """How many collectives this rank has begun in each torch.distributed group."""
@@ -95,7 +104,7 @@ class FunctionHost:
         """Whether this rank has begun a collective that the failed rank will not begin."""
         return any(count > begun[group] for group, count in self.begun().items() if group in begun)
 
-    def process_group(self, name: str) -> ProcessGroup:
+    def process_group(self, name: str, generation: Generation) -> ProcessGroup:
         """Torch's process group of a named group. See `Context.group`."""
         if self._world is None:
             raise BridgeError.of(
@@ -103,7 +112,7 @@ class FunctionHost:
                 "this backend has no process groups of torch.distributed",
                 expected="the backend gloo or nccl",
             )
-        return self._world.group(name)
+        return self._world.group(name, generation)
 
     def broadcast_state(
         self, state: dict[str, Any], new_ranks: Sequence[int], rank: int, size: int
@@ -149,7 +158,10 @@ class FunctionHost:
                 self._running -= 1
                 self._idle.notify_all()
 
-    def _enter(self, generation: Generation, ready: Future[None]) -> None:
+    def _enter(self, generation: Generation, ready: Future[None], before: threading.Thread | None) -> None:
+        if before is not None:
+            # It ends with its generation; but a group of Gloo that waits for a rank that has died is left behind.
+            before.join(LEAVE_S)
         try:
             self._prepare(generation)
         except BaseException as error:
@@ -163,10 +175,7 @@ class FunctionHost:
         with self._idle:
             self._idle.wait_for(lambda: not self._running or generation.error is not None)
         if self._world is not None:
-            self._world.enter(generation, ENTER_TIMEOUT_S)
-            generation.await_end(self, self._world.shut)
-        if not hasattr(generation, "store"):
-            return
+            self._world.enter(generation)
         store, mine = generation.store, "new" if not self._has_state else "old"
         store.set(f"rankbridge/state/{generation.rank}", mine.encode())
         states = [
