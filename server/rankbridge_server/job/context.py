@@ -76,7 +76,7 @@ class Context:
         self._report(Packed(written.value.SerializeToString()))
 
     def group(self, name: str = "world") -> ProcessGroup:
-        """Torch's process group of a named group.
+        """Torch's process group of a named group. Torch numbers its members in the order of their ranks.
 
         Raises:
             BridgeError: UNKNOWN_GROUP: there is none, or this rank is no member. UNSUPPORTED_OPERATION: the backend has

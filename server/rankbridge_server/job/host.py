@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ENTER_TIMEOUT_S = 30.0
 LEAVE_S = 1.0
+MAKING_S = 0.25
+"""How long the making of a group waits for others that are about to come."""
 
 
 class FunctionHost:
@@ -101,7 +103,9 @@ class FunctionHost:
         return self._world.counts() if self._world is not None else {}
 
     def waits(self, run: Run, begun: Mapping[str, int]) -> bool:
-        """Whether this rank has begun a collective that the failed rank will not begin."""
+        """Whether this rank has begun a collective that the failed rank will not begin, or makes a group, and waits."""
+        if self._world is not None and self._world.waited() > MAKING_S:
+            return True
         return any(count > begun[group] for group, count in self.begun().items() if group in begun)
 
     def process_group(self, name: str, generation: Generation) -> ProcessGroup:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
 from torch._C import _distributed_c10d as c10d
@@ -21,6 +24,22 @@ class TorchStore(c10d.Store):
         self._store = store
         self._seen = seen
         self._timeout = TIMEOUT
+        # Since when each thread waits.
+        self._waiting: dict[int, float] = {}
+
+    def waited(self) -> float:
+        """How long the thread that waits longest has waited so far, in seconds; 0: none does."""
+        since = min(list(self._waiting.values()), default=None)
+        return 0.0 if since is None else time.monotonic() - since
+
+    @contextmanager
+    def _waits(self) -> Iterator[None]:
+        thread = threading.get_ident()
+        self._waiting[thread] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._waiting[thread]
 
     def set(self, key: str, value: str | bytes) -> None:
         """Sets a key."""
@@ -30,7 +49,8 @@ class TorchStore(c10d.Store):
 
     def get(self, key: str) -> bytes:
         """The value of a key, for which it waits."""
-        value = self._store.get(key, self._timeout.total_seconds())
+        with self._waits():
+            value = self._store.get(key, self._timeout.total_seconds())
         self._seen(value, False)
         return value
 
@@ -48,7 +68,8 @@ class TorchStore(c10d.Store):
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Waits until all keys are there."""
-        self._store.wait(keys, (timeout or self._timeout).total_seconds())
+        with self._waits():
+            self._store.wait(keys, (timeout or self._timeout).total_seconds())
 
     def delete_key(self, key: str) -> bool:
         """Deletes a key; returns whether it was there."""

@@ -49,7 +49,7 @@ class TorchWorld:
             self._connections = connections
         if self._interface:
             os.environ[_IFNAME] = self._interface
-        self._causes.end = None
+        self._causes.begin()
         generation.await_end(self, self._shut)
         # Torch's own stores keep what is C++ of it, and need what is Python's.
         self._store = TorchStore(generation.store, connections.seen)
@@ -95,9 +95,13 @@ class TorchWorld:
             if group in c10d._world.pg_names
         }
 
+    def waited(self) -> float:
+        """How long this rank has waited so far for others to make a group, in seconds; 0: it does not."""
+        return self._store.waited() if self._store is not None else 0.0
+
     def _shut(self, error: BridgeError) -> None:
         """Lets every call that waits in torch.distributed raise at once."""
-        self._causes.end = error
+        self._causes.end(error)
         with self._lock:
             connections = self._connections
         connections.shut()
