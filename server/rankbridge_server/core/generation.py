@@ -187,16 +187,18 @@ class Generation:
             try:
                 if self.get(job.group.name) is not job.group:
                     raise unknown_group(job.group.name)
-                if not job.task.enter(Phase.ADMISSION):
-                    return
+                is_here = job.task.enter(Phase.ADMISSION)
                 if not admitted:
+                    if not is_here:
+                        return
                     self._agree(job, plan.contract, b"")
                 run.queue()
             except Exception as error:
                 self._failed(job, error)
-            finally:
-                # Also one that does not run: others may wait for it.
-                job.membership.functions.add(run.begin)
+                if not admitted:
+                    return
+            # One that the leader has called is begun also if it is answered already: others may wait for it.
+            job.membership.functions.add(run.begin)
 
         with self._lock:
             if self._error is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, partial
@@ -16,7 +17,7 @@ from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog, Straggler
 from .functions.functions import Functions, NoFunctions
-from .functions.reports import ReportBook
+from .functions.reports import ReportBook, Reports
 from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.messages import GangMessage, Relay, RelayKind, Release
@@ -249,6 +250,14 @@ class Rank:
         """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
         return self._outcomes[home_of(operation_id)].find(operation_id)
 
+    def watch_reports(self, operation_id: str) -> Reports:
+        """The reports of a call of a function, which may not have come yet."""
+        reports = self.reports.of(operation_id)
+        with suppress(BridgeError):
+            if self.find(operation_id).done:
+                reports.close()
+        return reports
+
     def open_session(self, session_id: str, lease: float) -> str:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
@@ -403,13 +412,12 @@ class Rank:
         return task
 
     def _call(self, generation: Generation, job: Job, plan: FunctionPlan, call: Call, part: bool) -> None:
-        reports = self.reports.of(call.operation_id)
         if plan.alone:
-            run = Run(plan.function, plan.body, job.task, self.functions, reports)
+            run = Run(plan.function, plan.body, job.task, self.functions, self.reports)
             generation.begin(LocalPlan(lambda _: self._begin_alone(run)), job.task)
             return
         fail, stuck = generation.send_release, generation.stop
-        run = Run(plan.function, plan.body, job.task, self.functions, reports, fail, stuck)
+        run = Run(plan.function, plan.body, job.task, self.functions, self.reports, fail, stuck)
         generation.call(job, plan, run, admitted=part, first=call.first)
 
     def _receive(self, generation: Generation, message: GangMessage) -> None:
@@ -419,7 +427,7 @@ class Rank:
         elif not isinstance(message, Release):
             self.gang_calls.receive(generation, message)
         elif not generation.release(message):
-            # Refused before this rank had heard of it: nobody waits for its reports.
+            # Refused before this rank had heard of it, or over.
             self.reports.of(message.operation_id).close()
 
     def _begin_alone(self, run: Run) -> None:
@@ -430,6 +438,7 @@ class Rank:
         self, generation: Generation, membership: Membership, place: Place, error: BridgeError
     ) -> None:
         """Releases the members that wait for this rank in a call of a function that it refuses, in the calls' order."""
+        # Also for who watches later: no task says that it has ended.
         self.reports.of(place.operation_id).close()
         reason = f"rank {place.rank} refused to call the function: {error}"
 

@@ -6,7 +6,6 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BridgeError, ErrorCode
@@ -133,34 +132,33 @@ class FunctionHost:
     ) -> Callable[[], Outcome]:
         self._await_ready(site.generation, run)
         context = Context(
-            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.reports.add
+            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.report
         )
-        with self._inside():
+        # Counted, so that torch.distributed's groups are not changed under it.
+        with self._idle:
+            self._running += 1
+        try:
             result = signature.call(bound, context)
             if inspect.isgenerator(result):
                 result = _exhausted(result, context)
-            return _committing(site, Written(result))
+            return _nothing if result is None else _committing(site, Written(result))
+        finally:
+            with self._idle:
+                self._running -= 1
+                if not self._running:
+                    self._idle.notify_all()
 
     def _await_ready(self, generation: Generation, run: Run) -> None:
         number, ready = self._ready
         if number != generation.number:
             raise BridgeError.of(ErrorCode.STALE_GENERATION, "another generation was formed meanwhile")
+        if ready.done():
+            ready.result()
+            return
         try:
             ready.result(max(0.0, run.task.remaining))
         except FutureTimeoutError:
             raise late("the rank is still being prepared for functions", indefinite=False) from None
-
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        """Counts a function that runs: torch.distributed's groups are not changed under it."""
-        with self._idle:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._running -= 1
-                self._idle.notify_all()
 
     def _enter(self, generation: Generation, ready: Future[None], before: threading.Thread | None) -> None:
         if before is not None:
@@ -197,6 +195,10 @@ class FunctionHost:
             f"rank {generation.rank} cannot call functions: a hook of its forming raised {raised}",
             raised=raised,
         )
+
+
+def _nothing() -> Outcome:
+    return None
 
 
 def _exhausted(generator: Iterator[object], context: Context) -> Any:

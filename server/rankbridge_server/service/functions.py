@@ -37,7 +37,7 @@ class FunctionServicer(OfRank, stub.FunctionServiceServicer):
             error = invalid("operation_id is missing", expected="the id of a call", got="''")
             yield pb.WatchReportsResponse(error=wire.pack_error(_at(error, rank).failure))
             return
-        reports = self._rank.reports.of(request.operation_id)
+        reports = self._rank.watch_reports(request.operation_id)
         reader, after = Reader(reports), request.after
         if not context.add_callback(reader.leave):
             return

@@ -93,10 +93,20 @@ class ReportBook:
         self._lock = threading.Lock()
         self._calls: OrderedDict[str, Reports] = OrderedDict()
 
+    def add(self, operation_id: str, value: Packed) -> None:
+        """Adds a report of a call. One without an id has none: nobody could find them."""
+        if operation_id:
+            self.of(operation_id).add(value)
+
+    def close(self, operation_id: str) -> None:
+        """Ends the reports of a call, if it has any, or somebody waits for them."""
+        with self._lock:
+            reports = self._calls.get(operation_id)
+        if reports is not None:
+            reports.close()
+
     def of(self, operation_id: str) -> Reports:
-        """The reports of a call, which may not have come yet; of a call without an id, new ones that nobody finds."""
-        if not operation_id:
-            return Reports()
+        """The reports of a call, which may not have come yet."""
         with self._lock:
             reports = self._calls.setdefault(operation_id, Reports())
             self._calls.move_to_end(operation_id)
