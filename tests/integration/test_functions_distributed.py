@@ -13,7 +13,15 @@ import pytest
 from tests.support.gangs import RunningGang, up
 
 import rankbridge
-from rankbridge import FunctionFailedError, Gang, PeerLostError, StaleGenerationError, UnknownGroupError
+from rankbridge import (
+    FunctionFailedError,
+    Gang,
+    NamedTensor,
+    PeerLostError,
+    Ref,
+    StaleGenerationError,
+    UnknownGroupError,
+)
 
 APP = str(Path(__file__).parents[1] / "support" / "apps" / "distributed.py")
 SIZE = 4
@@ -139,6 +147,64 @@ def test_a_replaced_rank_gets_its_state_from_a_survivor(gang: Gang) -> None:
     last = [it[-1] for it in gang.call("history")]
     assert last == [{"generation": generation, "new_ranks": [3]}] * SIZE
     assert len(gang[3].call("history")) == 1
+
+
+def test_exposed_tensors_are_found_by_their_names(gang: Gang) -> None:
+    found = gang.named("model.*")
+    assert list(found) == sorted(
+        [f"model.0.{it}" for it in ("weight", "bias")]
+        + [f"model.1.{it}" for it in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")]
+    )
+    weight = NamedTensor(dtype="float32", shape=(4, 3), device="cpu", writable=False)
+    assert found["model.0.weight"] == [weight] * SIZE
+    assert gang.named("nothing.*") == {}
+    assert gang.call("step")[0] == gang.call("state")[0]["step"]
+    assert all(not it.name.startswith("rankbridge.") for it in gang.functions())
+
+
+def taken(gang: Gang, name: str) -> list[Ref]:
+    return [it for it in gang.take(name)[name] if it is not None]
+
+
+def test_a_copy_of_an_exposed_tensor_is_a_ref_like_any_other(gang: Gang) -> None:
+    refs = taken(gang, "model.0.bias")
+    sums = gang.get(gang.all_reduce(refs, in_place=True))
+    assert np.allclose(np.array(sums[0]), SIZE * np.array(gang[1].get(taken(gang, "model.0.bias")[1])))
+
+
+def test_a_summary_counts_what_is_no_number(gang: Gang) -> None:
+    (each,) = gang.summary("extra.odd").values()
+    assert each[1:] == each[:-1]
+    it = each[0]
+    assert it is not None
+    assert (it.nans, it.infs, it.min, it.max, it.mean) == (1, 1, -2.0, 1.0, -0.5)
+    assert it.norm == pytest.approx(5**0.5)
+
+
+def test_the_replica_that_differs_is_found_with_where_and_by_how_much(gang: Gang) -> None:
+    assert gang.compare() == []
+    gang.call("spoil", 2, "0.weight")
+    (found,) = gang.compare("model.*")
+    assert found.name == "model.0.weight"
+    assert found.reference == 0
+    assert list(found.differing) == [2]
+    difference = found.differing[2]
+    assert difference is not None
+    assert (difference.elements, difference.first) == (1, 2)
+    assert difference.most == pytest.approx(0.5)
+    before = len(gang[0].list_refs())
+    assert gang.compare("model.0.weight", group=gang.new_group("others", [0, 1, 3])) == []
+    gang.destroy_group("others")
+    assert len(gang[0].list_refs()) == before
+
+
+def test_a_tensor_is_written_only_where_it_is_said(gang: Gang) -> None:
+    gang.call("rankbridge.write", "open", np.array([1, 2], np.float32))
+    assert np.array_equal(np.array(gang[3].get(taken(gang, "open")[3])), [1, 2])
+    with pytest.raises(FunctionFailedError, match="is exposed to be read"):
+        gang.call("rankbridge.write", "model.0.bias", np.zeros(4, np.float32))
+    with pytest.raises(FunctionFailedError, match="'open' is a "):
+        gang.call("rankbridge.write", "open", np.zeros(3, np.float32))
 
 
 def test_forming_again_and_again_leaves_nothing_behind(gang: Gang) -> None:

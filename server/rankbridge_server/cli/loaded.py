@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
+from ..job.exposed import with_built_in
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
@@ -23,4 +24,4 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions
         from ..job.torch_world import TorchWorld
 
         world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
-    return FunctionHost(REGISTRY, backend.tensors, world)
+    return FunctionHost(with_built_in(REGISTRY), backend.tensors, world)

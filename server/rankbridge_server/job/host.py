@@ -19,7 +19,7 @@ from ..core.refs.refs import Cell
 from ..core.refs.tensors import Tensors
 from ..core.task import late
 from .context import Context
-from .registry import Registry
+from .registry import BUILT_IN, Registry
 from .signature import Signature
 from .state import broadcast
 from .values import Written, parsed, read
@@ -43,8 +43,8 @@ class FunctionHost:
 
     def __init__(self, registry: Registry, tensors: Tensors, world: TorchWorld | None) -> None:
         self.new_ranks: tuple[int, ...] = ()
-        self._signatures = {name: Signature(name, it) for name, it in sorted(registry.functions.items())}
-        self._hooks = registry.on_formed
+        self._registry = registry
+        self._signatures: dict[str, Signature] = {}
         self._tensors = tensors
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
@@ -56,13 +56,14 @@ class FunctionHost:
 
     def describe(self) -> Sequence[FunctionDescription]:
         """All functions, by name."""
-        return [it.describe() for it in self._signatures.values()]
+        names = sorted(it for it in self._registry.functions if not it.startswith(BUILT_IN))
+        return [it.describe() for it in map(self._signature, names) if it is not None]
 
     def bind(self, site: Site, function: str, names: Sequence[str], values: Sequence[Packed]) -> Body:
         """Reads the arguments and binds them to the function's parameters."""
-        signature = self._signatures.get(function)
+        signature = self._signature(function)
         if signature is None:
-            raise unknown_function(function, list(self._signatures))
+            raise unknown_function(function, [it.name for it in self.describe()])
         messages, cells = [parsed(it.data) for it in values], dict[str, Cell]()
 
         def find(ref_id: str) -> object:
@@ -84,6 +85,14 @@ class FunctionHost:
             return self._call(site, signature, its, run)
 
         return call
+
+    def _signature(self, name: str) -> Signature | None:
+        """That of a function, made once for each that has had the name."""
+        function = self._registry.functions.get(name)
+        known = self._signatures.get(name)
+        if function is not None and (known is None or known.function is not function):
+            known = self._signatures[name] = Signature(name, function)
+        return None if function is None else known
 
     def formed(self, generation: Generation) -> None:
         """Makes torch.distributed's groups, and calls the hooks, on a thread of its own."""
@@ -184,7 +193,7 @@ class FunctionHost:
             store.get(f"rankbridge/state/{rank}", ENTER_TIMEOUT_S) for rank in range(generation.world_size)
         ]
         self.new_ranks = tuple(rank for rank, state in enumerate(states) if state == b"new")
-        for hook in self._hooks:
+        for hook in self._registry.on_formed:
             hook(Context(self, generation))
 
     @staticmethod

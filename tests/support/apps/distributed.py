@@ -22,6 +22,20 @@ STATE: dict[str, Any] = {"step": 0, "weights": torch.zeros(2)}
 GATE = threading.Event()
 
 
+torch.manual_seed(1)
+MODEL = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+rankbridge_server.expose(model=MODEL, extra={"odd": torch.tensor([1.0, float("nan"), float("inf"), -2.0])})
+rankbridge_server.expose(writable=True, open=torch.zeros(2), step=lambda: STATE["step"])
+
+
+@rankbridge_server.function
+def spoil(context: Context, rank: int, name: str) -> None:
+    """Changes one element of a tensor on one rank."""
+    if context.rank == rank:
+        with torch.no_grad():
+            dict(MODEL.state_dict())[name].view(-1)[2] += 0.5
+
+
 @rankbridge_server.on_formed
 def formed(context: Context) -> None:
     """Brings the state to new ranks, and notes the forming."""
