@@ -204,11 +204,12 @@ class Generation:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._pending.add(job.task)
+            run_id = job.task.place.operation_id
+            if run_id:
+                job.membership.runs[run_id] = run
             job.membership.lane.add(enter, first)
         job.task.then(self._pending.discard)
-        if run_id := job.task.place.operation_id:
-            job.membership.runs[run_id] = run
-            job.task.then(lambda _: job.membership.forget_run(run_id))
+        job.task.then(lambda _: job.membership.forget_run(run_id))
 
     def send_release(self, release: Release) -> None:
         """Tells the other members of a group that a call of a function has failed here, or is to end."""

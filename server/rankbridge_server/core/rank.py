@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, partial
@@ -17,7 +17,7 @@ from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog, Straggler
 from .functions.functions import Functions, NoFunctions
-from .functions.reports import ReportBook, Reports
+from .functions.reports import Reader, ReportBook
 from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.messages import GangMessage, Relay, RelayKind, Release
@@ -250,13 +250,14 @@ class Rank:
         """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
         return self._outcomes[home_of(operation_id)].find(operation_id)
 
-    def watch_reports(self, operation_id: str) -> Reports:
-        """The reports of a call of a function, which may not have come yet."""
-        reports = self.reports.of(operation_id)
-        with suppress(BridgeError):
-            if self.find(operation_id).done:
-                reports.close()
-        return reports
+    @contextmanager
+    def watch_reports(self, operation_id: str, after: int) -> Iterator[Reader]:
+        """A reader of the reports of a call of a function, which may not have come yet. Raises RESOURCE_EXHAUSTED."""
+        with self.reports.reading(operation_id, after) as reader:
+            with suppress(BridgeError):
+                if self.find(operation_id).done:
+                    self.reports.close(operation_id)
+            yield reader
 
     def open_session(self, session_id: str, lease: float) -> str:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
