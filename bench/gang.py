@@ -18,6 +18,7 @@ ARGUMENTS = (
     *("--max-shared-bytes", str(3 << 30)),
     # On a machine that is busy with other things, a rank that is late is not lost.
     *("--heartbeat-interval", "1", "--heartbeat-misses", "10"),
+    *("--load", str(Path(__file__).with_name("app.py"))),
 )
 """Of `rankbridge up`, also from Elixir."""
 

@@ -34,6 +34,7 @@ LOOP = 1000
 OPERATIONS = (
     Operation(name="empty_one", title="empty call to one"),
     Operation(name="empty_all", title="empty call to all"),
+    Operation(name="function", title="empty function on all"),
     Operation(name="barrier", title="barrier"),
     Operation(name="all_reduce_4B", title="all_reduce 4 B", nbytes=4),
     Operation(name="all_reduce_4MB", title="all_reduce 4 MB", nbytes=4 * MIB, calls=10),

@@ -109,6 +109,16 @@ ROWS = (
         _beside(("python", "gang", "empty_all"), ("torch_rpc", "calls", "empty_all")),
     ),
     Row(
+        "an empty function of the user's on all ranks, p50, beside torch.distributed.rpc's call to all",
+        1.0,
+        _beside(("python", "gang", "function"), ("torch_rpc", "calls", "empty_all")),
+    ),
+    Row(
+        "the same, beside Ray's actor calls",
+        0.5,
+        _beside(("python", "gang", "function"), ("ray", "calls", "empty_all")),
+    ),
+    Row(
         "a gang-call all_reduce of 4 B, p50, beside torch.distributed.rpc's",
         0.7,
         _beside(("python", "gang", "all_reduce_4B"), ("torch_rpc", "calls", "all_reduce_4B")),

@@ -9,4 +9,8 @@ from bench.ways._collectives import collectives
 
 def operations(stage: Stage) -> dict[str, Timed]:
     """Empty is a ping, which is admitted and enters no backend."""
-    return {"empty_all": timed(stage.gang.ping), **collectives(stage, "gang")}
+    return {
+        "empty_all": timed(stage.gang.ping),
+        "function": timed(lambda: stage.gang.call("empty")),
+        **collectives(stage, "gang"),
+    }

@@ -56,6 +56,12 @@ from rankbridge._plan.inits import (
 from rankbridge._plan.layout import Layout as Layout
 from rankbridge._plan.mesh import Mesh as Mesh
 from rankbridge._plan.metrics import MetricFamily as MetricFamily, MetricSample as MetricSample
+from rankbridge._plan.named import (
+    Comparison as Comparison,
+    Difference as Difference,
+    NamedTensor as NamedTensor,
+    Summary as Summary,
+)
 from rankbridge._plan.operations import (
     CallOptions as CallOptions,
     Collective as Collective,

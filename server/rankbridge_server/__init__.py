@@ -1,17 +1,18 @@
 """The sidecar: gRPC services around the collectives of one rank of a torch.distributed job.
 
 A module that ranks load marks functions for controllers with `function`, and what every rank calls after a forming with
-`on_formed`; both get a `Context`.
+`on_formed`; both get a `Context`. `expose` shows tensors and values of the process to them.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from .job.exposed import expose
 from .job.registry import function, on_formed
 
 if TYPE_CHECKING:
     from .job.context import Context
 
-__all__ = ["Context", "function", "on_formed"]
+__all__ = ["Context", "expose", "function", "on_formed"]
 
 
 def __getattr__(name: str) -> Any:

@@ -29,7 +29,7 @@ class AsyncFunctionCall:
         channels: AsyncChannels,
         function: str,
         calls: Sequence[Call[Any]],
-        watch: Callable[[int, str], Call[Report]],
+        watch: Callable[[int, str], Call[Report | None]],
     ) -> None:
         """Made by the gang; sends the calls.
 
@@ -96,10 +96,11 @@ class AsyncReports:
     """
 
     def __init__(
-        self, channels: AsyncChannels, calls: Sequence[Call[Report]], is_answered: Callable[[], bool]
+        self, channels: AsyncChannels, calls: Sequence[Call[Report | None]], is_answered: Callable[[], bool]
     ) -> None:
         """Made by ``AsyncFunctionCall.reports``."""
         self._open = {call.rank for call in calls}
+        self._begun = set[int]()
         self._is_answered = is_answered
         self._readings = AsyncReadings(channels, calls)
 
@@ -119,6 +120,9 @@ class AsyncReports:
                 break
             if isinstance(said.what, Report):
                 return said.what
+            if said.what is None and said.rank not in self._begun:
+                self._begun.add(said.rank)
+                continue
             self._open.discard(said.rank)
             if isinstance(said.what, RankBridgeError) and not self._is_answered():
                 await self.close()

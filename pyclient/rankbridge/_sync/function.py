@@ -30,7 +30,7 @@ class FunctionCall:
         channels: Channels,
         function: str,
         calls: Sequence[Call[Any]],
-        watch: Callable[[int, str], Call[Report]],
+        watch: Callable[[int, str], Call[Report | None]],
     ) -> None:
         """Made by the gang; sends the calls.
 
@@ -97,10 +97,11 @@ class Reports:
     """
 
     def __init__(
-        self, channels: Channels, calls: Sequence[Call[Report]], is_answered: Callable[[], bool]
+        self, channels: Channels, calls: Sequence[Call[Report | None]], is_answered: Callable[[], bool]
     ) -> None:
         """Made by ``FunctionCall.reports``."""
         self._open = {call.rank for call in calls}
+        self._begun = set[int]()
         self._is_answered = is_answered
         self._readings = Readings(channels, calls)
 
@@ -120,6 +121,9 @@ class Reports:
                 break
             if isinstance(said.what, Report):
                 return said.what
+            if said.what is None and said.rank not in self._begun:
+                self._begun.add(said.rank)
+                continue
             self._open.discard(said.rank)
             if isinstance(said.what, RankBridgeError) and not self._is_answered():
                 self.close()

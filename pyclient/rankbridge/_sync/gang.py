@@ -29,6 +29,7 @@ from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.metrics import MetricFamily
+from rankbridge._plan.named import Comparison, NamedTensor, Summary, asking, comparing
 from rankbridge._plan.operations import (
     CallOptions,
     Calls,
@@ -1242,6 +1243,39 @@ class Gang(GangCore[Rank]):
     def functions(self) -> list[FunctionDescription]:
         """Lists the functions that the ranks offer, by name."""
         return self._channels.run(ops.functions(self._scope(0)))
+
+    def named(
+        self, pattern: str = "*", *, group: str | Group = "world"
+    ) -> dict[str, list[NamedTensor | None]]:
+        """Finds the tensors that the members' processes have exposed (``rankbridge_server.expose``).
+
+        Args:
+            pattern: Of names, as a shell's: "model.layers.*.weight".
+            group: The group whose members are asked, or its name.
+
+        Returns:
+            By name: for each member, in group order, its tensor; None: it has none of that name.
+        """
+        return self._carried_out(asking(self, "named", pattern, group, lambda it: NamedTensor(**it)))
+
+    def take(self, pattern: str, *, group: str | Group = "world") -> dict[str, list[Ref | None]]:
+        """Copies exposed tensors, as they are now, into new refs. Arguments and result are as of `named`."""
+        return self._carried_out(asking(self, "take", pattern, group))
+
+    def summary(self, pattern: str = "*", *, group: str | Group = "world") -> dict[str, list[Summary | None]]:
+        """Summarises exposed tensors on their ranks: norm, extremes, NaNs, a hash. Arguments are as of `named`."""
+        return self._carried_out(asking(self, "summary", pattern, group, lambda it: Summary(**it)))
+
+    def compare(self, pattern: str = "*", *, group: str | Group = "world") -> list[Comparison]:
+        """Finds exposed tensors whose replicas differ, on which ranks, and by how much.
+
+        Tensors are compared by their hashes; of those that differ, the reference's goes to the other members by the
+        backend, and to the controller nothing. Arguments are as of `named`.
+
+        Returns:
+            Those that differ, by name. Empty: all replicas are alike.
+        """
+        return self._carried_out(comparing(self, pattern, group))
 
     # --- message queues ----------------------------------------------------------------------------------
 

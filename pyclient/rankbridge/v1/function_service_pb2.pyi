@@ -284,23 +284,27 @@ class WatchReportsResponse(google.protobuf.message.Message):
 
     REPORT_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    WATCHING_FIELD_NUMBER: builtins.int
+    watching: builtins.bool
+    """True: the watch has begun. The first response, and no other."""
     @property
     def report(self) -> Global___Report:
         """A report."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed. The watch ends."""
+        """What failed: the request is wrong, or the rank has too many watchers. The only response."""
 
     def __init__(
         self,
         *,
         report: Global___Report | None = ...,
         error: rankbridge.v1.error_pb2.Error | None = ...,
+        watching: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "report", b"report"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "report", b"report"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["report", "error"] | None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "report", b"report", "watching", b"watching"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "report", b"report", "watching", b"watching"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["report", "error", "watching"] | None: ...
 
 Global___WatchReportsResponse: typing_extensions.TypeAlias = WatchReportsResponse
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
+from ..job.exposed import with_built_in
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
@@ -18,8 +19,9 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions
     from ..job.host import FunctionHost
 
     world = None
-    if backend.name in ("gloo", "nccl") and False:
+    if backend.name in ("gloo", "nccl"):
+        from ..job.interfaces import interface_of
         from ..job.torch_world import TorchWorld
 
-        world = TorchWorld(hostname)
-    return FunctionHost(REGISTRY, backend.tensors, world)
+        world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
+    return FunctionHost(with_built_in(REGISTRY), backend.tensors, world)

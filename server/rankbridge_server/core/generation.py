@@ -18,6 +18,7 @@ from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
 from .operations.operation import Entry, FunctionPlan, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
+from .store import GenerationStore
 from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 LOSS_GRACE_S = 0.1
@@ -56,6 +57,7 @@ class Generation:
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
         self._error: BridgeError | None = None
+        self.store = GenerationStore(self)
         self._waiters: dict[object, Callable[[BridgeError], None]] = {}
 
     @property
@@ -185,26 +187,29 @@ class Generation:
             try:
                 if self.get(job.group.name) is not job.group:
                     raise unknown_group(job.group.name)
-                if not job.task.enter(Phase.ADMISSION):
-                    return
+                is_here = job.task.enter(Phase.ADMISSION)
                 if not admitted:
+                    if not is_here:
+                        return
                     self._agree(job, plan.contract, b"")
                 run.queue()
             except Exception as error:
                 self._failed(job, error)
-            finally:
-                # Also one that does not run: others may wait for it.
-                job.membership.functions.add(run.begin)
+                if not admitted:
+                    return
+            # One that the leader has called is begun also if it is answered already: others may wait for it.
+            job.membership.functions.add(run.begin)
 
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._pending.add(job.task)
+            run_id = job.task.place.operation_id
+            if run_id:
+                job.membership.runs[run_id] = run
             job.membership.lane.add(enter, first)
         job.task.then(self._pending.discard)
-        if run_id := job.task.place.operation_id:
-            job.membership.runs[run_id] = run
-            job.task.then(lambda _: job.membership.forget_run(run_id))
+        job.task.then(lambda _: job.membership.forget_run(run_id))
 
     def send_release(self, release: Release) -> None:
         """Tells the other members of a group that a call of a function has failed here, or is to end."""

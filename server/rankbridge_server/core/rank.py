@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, partial
@@ -16,10 +17,10 @@ from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog, Straggler
 from .functions.functions import Functions, NoFunctions
-from .functions.reports import ReportBook
+from .functions.reports import Reader, ReportBook
 from .functions.run import Run
 from .gang_calls.gang_calls import GangCalls
-from .gang_calls.messages import GangMessage, Release
+from .gang_calls.messages import GangMessage, Relay, RelayKind, Release
 from .gang_calls.route import Route
 from .generation import Generation
 from .groups.group import WORLD, GroupView, Membership
@@ -249,6 +250,15 @@ class Rank:
         """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
         return self._outcomes[home_of(operation_id)].find(operation_id)
 
+    @contextmanager
+    def watch_reports(self, operation_id: str, after: int) -> Iterator[Reader]:
+        """A reader of the reports of a call of a function, which may not have come yet. Raises RESOURCE_EXHAUSTED."""
+        with self.reports.reading(operation_id, after) as reader:
+            with suppress(BridgeError):
+                if self.find(operation_id).done:
+                    self.reports.close(operation_id)
+            yield reader
+
     def open_session(self, session_id: str, lease: float) -> str:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
@@ -403,21 +413,22 @@ class Rank:
         return task
 
     def _call(self, generation: Generation, job: Job, plan: FunctionPlan, call: Call, part: bool) -> None:
-        reports = self.reports.of(call.operation_id)
         if plan.alone:
-            run = Run(plan.function, plan.body, job.task, self.functions, reports)
+            run = Run(plan.function, plan.body, job.task, self.functions, self.reports)
             generation.begin(LocalPlan(lambda _: self._begin_alone(run)), job.task)
             return
         fail, stuck = generation.send_release, generation.stop
-        run = Run(plan.function, plan.body, job.task, self.functions, reports, fail, stuck)
+        run = Run(plan.function, plan.body, job.task, self.functions, self.reports, fail, stuck)
         generation.call(job, plan, run, admitted=part, first=call.first)
 
     def _receive(self, generation: Generation, message: GangMessage) -> None:
         """Acts on a message from another rank. The reader of the links calls it."""
-        if not isinstance(message, Release):
+        if isinstance(message, Relay) and message.kind in (RelayKind.STORE, RelayKind.STORED):
+            generation.store.receive(message)
+        elif not isinstance(message, Release):
             self.gang_calls.receive(generation, message)
         elif not generation.release(message):
-            # Refused before this rank had heard of it: nobody waits for its reports.
+            # Refused before this rank had heard of it, or over.
             self.reports.of(message.operation_id).close()
 
     def _begin_alone(self, run: Run) -> None:
@@ -428,6 +439,7 @@ class Rank:
         self, generation: Generation, membership: Membership, place: Place, error: BridgeError
     ) -> None:
         """Releases the members that wait for this rank in a call of a function that it refuses, in the calls' order."""
+        # Also for who watches later: no task says that it has ended.
         self.reports.of(place.operation_id).close()
         reason = f"rank {place.rank} refused to call the function: {error}"
 

@@ -43,6 +43,7 @@ class Context:
         self.new_ranks = host.new_ranks
         self.operation_id = operation_id
         self._host = host
+        self._formed = generation
         self._is_cancelled = is_cancelled
         self._report = report
 
@@ -75,13 +76,13 @@ class Context:
         self._report(Packed(written.value.SerializeToString()))
 
     def group(self, name: str = "world") -> ProcessGroup:
-        """Torch's process group of a named group.
+        """Torch's process group of a named group. Torch numbers its members in the order of their ranks.
 
         Raises:
             BridgeError: UNKNOWN_GROUP: there is none, or this rank is no member. UNSUPPORTED_OPERATION: the backend has
                 no process groups.
         """
-        return self._host.process_group(name)
+        return self._host.process_group(name, self._formed)
 
     def broadcast_state(self, state: dict[str, Any]) -> dict[str, Any]:
         """Brings a state, as of ``state_dict()``, from a rank that is not new to those that are new.

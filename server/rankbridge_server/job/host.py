@@ -6,7 +6,6 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BridgeError, ErrorCode
@@ -20,16 +19,20 @@ from ..core.refs.refs import Cell
 from ..core.refs.tensors import Tensors
 from ..core.task import late
 from .context import Context
-from .registry import Registry
+from .registry import BUILT_IN, Registry
 from .signature import Signature
 from .state import broadcast
 from .values import Written, parsed, read
-from .world import World
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
+    from .torch_world import TorchWorld
+
 ENTER_TIMEOUT_S = 30.0
+LEAVE_S = 1.0
+MAKING_S = 0.25
+"""How long the making of a group waits for others that are about to come."""
 
 
 class FunctionHost:
@@ -38,13 +41,14 @@ class FunctionHost:
     `world`: what torch.distributed is on this rank; None: the backend has no process groups.
     """
 
-    def __init__(self, registry: Registry, tensors: Tensors, world: World | None) -> None:
+    def __init__(self, registry: Registry, tensors: Tensors, world: TorchWorld | None) -> None:
         self.new_ranks: tuple[int, ...] = ()
-        self._signatures = {name: Signature(name, it) for name, it in sorted(registry.functions.items())}
-        self._hooks = registry.on_formed
+        self._registry = registry
+        self._signatures: dict[str, Signature] = {}
         self._tensors = tensors
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
+        self._entering: threading.Thread | None = None
         self._running = 0
         self._idle = threading.Condition()
         # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
@@ -52,13 +56,14 @@ class FunctionHost:
 
     def describe(self) -> Sequence[FunctionDescription]:
         """All functions, by name."""
-        return [it.describe() for it in self._signatures.values()]
+        names = sorted(it for it in self._registry.functions if not it.startswith(BUILT_IN))
+        return [it.describe() for it in map(self._signature, names) if it is not None]
 
     def bind(self, site: Site, function: str, names: Sequence[str], values: Sequence[Packed]) -> Body:
         """Reads the arguments and binds them to the function's parameters."""
-        signature = self._signatures.get(function)
+        signature = self._signature(function)
         if signature is None:
-            raise unknown_function(function, list(self._signatures))
+            raise unknown_function(function, [it.name for it in self.describe()])
         messages, cells = [parsed(it.data) for it in values], dict[str, Cell]()
 
         def find(ref_id: str) -> object:
@@ -81,21 +86,37 @@ class FunctionHost:
 
         return call
 
+    def _signature(self, name: str) -> Signature | None:
+        """That of a function, made once for each that has had the name."""
+        function = self._registry.functions.get(name)
+        known = self._signatures.get(name)
+        if function is not None and (known is None or known.function is not function):
+            known = self._signatures[name] = Signature(name, function)
+        return None if function is None else known
+
     def formed(self, generation: Generation) -> None:
         """Makes torch.distributed's groups, and calls the hooks, on a thread of its own."""
         ready: Future[None] = Future()
         self._ready = generation.number, ready
-        threading.Thread(target=self._enter, args=(generation, ready), name="entering", daemon=True).start()
+        before, self._entering = (
+            self._entering,
+            threading.Thread(
+                target=lambda: self._enter(generation, ready, before), name="entering", daemon=True
+            ),
+        )
+        self._entering.start()
 
     def begun(self) -> Mapping[str, int]:
         """How many collectives this rank has begun in each torch.distributed group."""
         return self._world.counts() if self._world is not None else {}
 
     def waits(self, run: Run, begun: Mapping[str, int]) -> bool:
-        """Whether this rank has begun a collective that the failed rank will not begin."""
+        """Whether this rank has begun a collective that the failed rank will not begin, or makes a group, and waits."""
+        if self._world is not None and self._world.waited() > MAKING_S:
+            return True
         return any(count > begun[group] for group, count in self.begun().items() if group in begun)
 
-    def process_group(self, name: str) -> ProcessGroup:
+    def process_group(self, name: str, generation: Generation) -> ProcessGroup:
         """Torch's process group of a named group. See `Context.group`."""
         if self._world is None:
             raise BridgeError.of(
@@ -103,7 +124,7 @@ class FunctionHost:
                 "this backend has no process groups of torch.distributed",
                 expected="the backend gloo or nccl",
             )
-        return self._world.group(name)
+        return self._world.group(name, generation)
 
     def broadcast_state(
         self, state: dict[str, Any], new_ranks: Sequence[int], rank: int, size: int
@@ -120,36 +141,38 @@ class FunctionHost:
     ) -> Callable[[], Outcome]:
         self._await_ready(site.generation, run)
         context = Context(
-            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.reports.add
+            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.report
         )
-        with self._inside():
+        # Counted, so that torch.distributed's groups are not changed under it.
+        with self._idle:
+            self._running += 1
+        try:
             result = signature.call(bound, context)
             if inspect.isgenerator(result):
                 result = _exhausted(result, context)
-            return _committing(site, Written(result))
+            return _nothing if result is None else _committing(site, Written(result))
+        finally:
+            with self._idle:
+                self._running -= 1
+                if not self._running:
+                    self._idle.notify_all()
 
     def _await_ready(self, generation: Generation, run: Run) -> None:
         number, ready = self._ready
         if number != generation.number:
             raise BridgeError.of(ErrorCode.STALE_GENERATION, "another generation was formed meanwhile")
+        if ready.done():
+            ready.result()
+            return
         try:
             ready.result(max(0.0, run.task.remaining))
         except FutureTimeoutError:
             raise late("the rank is still being prepared for functions", indefinite=False) from None
 
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        """Counts a function that runs: torch.distributed's groups are not changed under it."""
-        with self._idle:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._running -= 1
-                self._idle.notify_all()
-
-    def _enter(self, generation: Generation, ready: Future[None]) -> None:
+    def _enter(self, generation: Generation, ready: Future[None], before: threading.Thread | None) -> None:
+        if before is not None:
+            # It ends with its generation; but a group of Gloo that waits for a rank that has died is left behind.
+            before.join(LEAVE_S)
         try:
             self._prepare(generation)
         except BaseException as error:
@@ -163,17 +186,14 @@ class FunctionHost:
         with self._idle:
             self._idle.wait_for(lambda: not self._running or generation.error is not None)
         if self._world is not None:
-            self._world.enter(generation, ENTER_TIMEOUT_S)
-            generation.await_end(self, self._world.shut)
-        if not hasattr(generation, "store"):
-            return
+            self._world.enter(generation)
         store, mine = generation.store, "new" if not self._has_state else "old"
         store.set(f"rankbridge/state/{generation.rank}", mine.encode())
         states = [
             store.get(f"rankbridge/state/{rank}", ENTER_TIMEOUT_S) for rank in range(generation.world_size)
         ]
         self.new_ranks = tuple(rank for rank, state in enumerate(states) if state == b"new")
-        for hook in self._hooks:
+        for hook in self._registry.on_formed:
             hook(Context(self, generation))
 
     @staticmethod
@@ -184,6 +204,10 @@ class FunctionHost:
             f"rank {generation.rank} cannot call functions: a hook of its forming raised {raised}",
             raised=raised,
         )
+
+
+def _nothing() -> Outcome:
+    return None
 
 
 def _exhausted(generator: Iterator[object], context: Context) -> Any:

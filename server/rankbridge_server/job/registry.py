@@ -9,6 +9,10 @@ from typing import Any, TypeVar, overload
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
 
+BUILT_IN = "rankbridge."
+"""What the names of the bridge's own functions begin with: they are called, and not listed."""
+
+
 class Registry:
     """Functions by name, and what is called when a generation was formed."""
 
@@ -23,6 +27,10 @@ class Registry:
         known = self.functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"two functions have the name {name!r}: {_where(known)} and {_where(function)}")
+
+    def replace(self, name: str, function: Callable[..., Any]) -> None:
+        """Adds a function, or puts another in its place."""
+        self.functions[name] = function
 
 
 REGISTRY = Registry()

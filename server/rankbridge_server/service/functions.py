@@ -10,7 +10,7 @@ from rankbridge.v1 import function_service_pb2 as pb, function_service_pb2_grpc 
 
 from ..core.errors import BridgeError, Place, invalid
 from ..core.functions.functions import FunctionDescription
-from ..core.functions.reports import Reader
+from ..core.functions.reports import Report
 from .answering import OfRank
 from .operations.functions import CALL_FUNCTION
 from .operations.typed import method
@@ -33,30 +33,29 @@ class FunctionServicer(OfRank, stub.FunctionServiceServicer):
     ) -> Iterator[pb.WatchReportsResponse]:
         """Streams reports, on this thread, until the call has ended or the watcher is gone."""
         rank = self._rank.describe().rank
-        if not request.operation_id:
-            error = invalid("operation_id is missing", expected="the id of a call", got="''")
-            yield pb.WatchReportsResponse(error=wire.pack_error(_at(error, rank).failure))
-            return
-        reports = self._rank.reports.of(request.operation_id)
-        reader, after = Reader(reports), request.after
-        if not context.add_callback(reader.leave):
-            return
-        while (found := reports.next(after, reader)) is not None:
-            report, missed = found
-            after = report.number
-            yield pb.WatchReportsResponse(
-                report=pb.Report(
-                    rank=rank,
-                    number=report.number,
-                    time_us=report.time_us,
-                    value=value_pb2.Value.FromString(report.value.data),
-                    missed=missed,
-                )
-            )
+        try:
+            if not request.operation_id:
+                raise invalid("operation_id is missing", expected="the id of a call", got="''")
+            with self._rank.watch_reports(request.operation_id, request.after) as reader:
+                # The end of the call wakes `next`.
+                if not context.add_callback(reader.leave):
+                    return
+                yield pb.WatchReportsResponse(watching=True)
+                while (found := reader.next()) is not None:
+                    yield pb.WatchReportsResponse(report=_pack_report(rank, *found))
+        except BridgeError as error:
+            place = Place(rank=rank, operation="watch_reports")
+            yield pb.WatchReportsResponse(error=wire.pack_error(error.at(place).failure))
 
 
-def _at(error: BridgeError, rank: int) -> BridgeError:
-    return error.at(Place(rank=rank, operation="watch_reports"))
+def _pack_report(rank: int, report: Report, missed: int) -> pb.Report:
+    return pb.Report(
+        rank=rank,
+        number=report.number,
+        time_us=report.time_us,
+        value=value_pb2.Value.FromString(report.value.data),
+        missed=missed,
+    )
 
 
 def _pack(it: FunctionDescription) -> pb.Function:

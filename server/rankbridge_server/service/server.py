@@ -21,6 +21,7 @@ from rankbridge.v1 import (
 from ..core.address import Address
 from ..core.audit import Audit
 from ..core.events import MAX_WATCHES
+from ..core.functions.reports import MAX_READERS
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
 from .audited import Audited
@@ -105,7 +106,7 @@ class Server:
         audit: Audit | None = None,
     ) -> None:
         self._pool = ThreadPoolExecutor(
-            max_pending + MAX_WATCHES + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
+            max_pending + MAX_WATCHES + MAX_READERS + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
         )
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []

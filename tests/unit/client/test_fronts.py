@@ -90,8 +90,8 @@ def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) ->
 
 def test_every_operation_is_a_method_of_a_rank() -> None:
     only_of_a_gang = {"form"}
-    not_declared_alike = {"describe_group", "list_refs", "close_session"}
-    by_another_name = {"describe_group": "groups", "run_program": "run"}
+    not_declared_alike = {"describe_group", "list_refs", "close_session", "call_function"}
+    by_another_name = {"describe_group": "groups", "run_program": "run", "call_function": "call"}
     for name, operation in OPERATIONS.items():
         if name in only_of_a_gang:
             continue

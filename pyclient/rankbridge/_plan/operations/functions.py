@@ -49,8 +49,8 @@ def functions(scope: Scope) -> Call[list[FunctionDescription]]:
     return plain_call(scope, "functions", pb.ListFunctionsRequest(), _descriptions)
 
 
-def reports(scope: Scope, operation_id: str, after: int = 0) -> Call[Report]:
-    """Watches the reports of a call on one rank."""
+def reports(scope: Scope, operation_id: str, after: int = 0) -> Call[Report | None]:
+    """Watches the reports of a call on one rank. None: the watch has begun."""
     request = pb.WatchReportsRequest(operation_id=operation_id, after=after)
     return Call(
         kind="reports",
@@ -80,12 +80,14 @@ def _descriptions(response: pb.ListFunctionsResponse) -> list[FunctionDescriptio
     ]
 
 
-def _report(message: bytes) -> Report:
+def _report(message: bytes) -> Report | None:
     response = pb.WatchReportsResponse.FromString(message)
     match response.WhichOneof("outcome"):
         case "report":
             it = response.report
             return Report(time=it.time_us / 1e6, value=_value(it.value), **fields_of(Report, it))
+        case "watching":
+            return None
         case "error":
             raise error_from_wire(response.error)
         case _:

@@ -35,6 +35,10 @@ class _ErrandEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """The answer to it."""
     ERRAND_WITHDRAW: _Errand.ValueType  # 3
     """Its caller has gone: withdraw what was not admitted."""
+    ERRAND_STORE: _Errand.ValueType  # 4
+    """A request to the generation's store, to rank 0."""
+    ERRAND_STORED: _Errand.ValueType  # 5
+    """The answer to it."""
 
 class Errand(_Errand, metaclass=_ErrandEnumTypeWrapper):
     """The content of a relay."""
@@ -47,6 +51,10 @@ ERRAND_ANSWER: Errand.ValueType  # 2
 """The answer to it."""
 ERRAND_WITHDRAW: Errand.ValueType  # 3
 """Its caller has gone: withdraw what was not admitted."""
+ERRAND_STORE: Errand.ValueType  # 4
+"""A request to the generation's store, to rank 0."""
+ERRAND_STORED: Errand.ValueType  # 5
+"""The answer to it."""
 Global___Errand: typing_extensions.TypeAlias = Errand
 
 class _Ruling:
@@ -369,7 +377,7 @@ Global___Begun: typing_extensions.TypeAlias = Begun
 
 @typing.final
 class Relay(google.protobuf.message.Message):
-    """A gang call on its way, from a member of "world" to another."""
+    """A gang call, or a request to the generation's store, on its way from a member of "world" to another."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -387,7 +395,7 @@ class Relay(google.protobuf.message.Message):
     errand: Global___Errand.ValueType
     """The content of this relay."""
     body: builtins.bytes
-    """A rankbridge.v1.CallRequest or rankbridge.v1.CallResponse. Empty: neither."""
+    """A rankbridge.v1.CallRequest or rankbridge.v1.CallResponse, or of the store, as core/store.py writes it. Empty: neither."""
     def __init__(
         self,
         *,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ..errors import exhausted
 from ..operations.outcome import Packed
 
 KEPT_REPORTS = 1024
 KEPT_BYTES = 4 * 1024 * 1024
 """Of one call: the newest are kept."""
 KEPT_CALLS = 256
+MAX_READERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,19 @@ class Reports:
 
 
 class Reader:
-    """Somebody who reads reports. `gone`: they want no more."""
+    """Somebody who reads the reports of a call, those after a number. `gone`: they want no more."""
 
-    def __init__(self, reports: Reports) -> None:
+    def __init__(self, reports: Reports, after: int) -> None:
         self.gone = False
         self._reports = reports
+        self._after = after
+
+    def next(self) -> tuple[Report, int] | None:
+        """Waits for the next report. Returns it, and how many before it were dropped; None: there are no more."""
+        found = self._reports.next(self._after, self)
+        if found is not None:
+            self._after = found[0].number
+        return found
 
     def leave(self) -> None:
         """Ends the reading; a waiting `next` returns None."""
@@ -92,11 +104,36 @@ class ReportBook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: OrderedDict[str, Reports] = OrderedDict()
+        self._readers = 0
+
+    @contextmanager
+    def reading(self, operation_id: str, after: int) -> Iterator[Reader]:
+        """A reader of the reports of a call, which may not have come yet. Raises RESOURCE_EXHAUSTED for too many."""
+        with self._lock:
+            if self._readers >= MAX_READERS:
+                got = str(self._readers + 1)
+                raise exhausted("too many watchers of functions on this rank", most=str(MAX_READERS), got=got)
+            self._readers += 1
+        try:
+            yield Reader(self.of(operation_id), after)
+        finally:
+            with self._lock:
+                self._readers -= 1
+
+    def add(self, operation_id: str, value: Packed) -> None:
+        """Adds a report of a call. One without an id has none: nobody could find them."""
+        if operation_id:
+            self.of(operation_id).add(value)
+
+    def close(self, operation_id: str) -> None:
+        """Ends the reports of a call, if it has any, or somebody waits for them."""
+        with self._lock:
+            reports = self._calls.get(operation_id)
+        if reports is not None:
+            reports.close()
 
     def of(self, operation_id: str) -> Reports:
-        """The reports of a call, which may not have come yet; of a call without an id, new ones that nobody finds."""
-        if not operation_id:
-            return Reports()
+        """The reports of a call, which may not have come yet."""
         with self._lock:
             reports = self._calls.setdefault(operation_id, Reports())
             self._calls.move_to_end(operation_id)

@@ -11,10 +11,11 @@ from dataclasses import replace
 from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode, Phase, Raised
 from ..gang_calls.messages import Release
+from ..operations.outcome import Packed
 from ..task import Task, cancelled, late
 from .functions import Body, Functions
 from .raised import function_failed, raised_by
-from .reports import Reports
+from .reports import ReportBook
 
 GRACE_S = 0.5
 """How long a function that was asked to end has for it, before its caller is answered."""
@@ -37,13 +38,13 @@ class Run:
         body: Body,
         task: Task,
         functions: Functions,
-        reports: Reports,
+        reports: ReportBook,
         fail: Callable[[Release], None] = lambda release: None,
         stuck: Callable[[Release], None] = lambda release: None,
     ) -> None:
         self.function = function
         self.task = task
-        self.reports = reports
+        self._reports = reports
         self.cancelled = threading.Event()
         self.thread = 0
         self._was_released = False
@@ -51,7 +52,11 @@ class Run:
         self._functions = functions
         self._fail = fail
         self._stuck = stuck
-        task.then(lambda _: reports.close())
+        task.then(lambda _: reports.close(task.place.operation_id))
+
+    def report(self, value: Packed) -> None:
+        """Adds a report."""
+        self._reports.add(self.task.place.operation_id, value)
 
     def queue(self) -> None:
         """Notes that it was admitted, and waits for those before it: it can still be withdrawn."""

@@ -20,6 +20,8 @@ class GangCall:
     def __init__(self, number: int, operation_id: str, parts: Sequence[bytes], led: bool) -> None:
         self.number = number
         self.led = led
+        # Held while the members get their parts: what withdraws them is sent after them.
+        self.beginning = threading.Lock()
         self.operation_id = operation_id
         self.parts = parts
         self.own: Task | None = None

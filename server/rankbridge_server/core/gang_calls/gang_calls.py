@@ -126,16 +126,20 @@ class GangCalls:
         if call.done or not call.begin():
             return
         try:
-            if not call.led:
-                self._command(route, call)
-            begun = self._begin(route.generation, Command(route.group.name, call.number, call.parts[0]), 0)
-            if isinstance(begun, Task):
-                call.own = begun
-            if call.led:
-                self._command_unless_refused(route, call, begun)
+            with call.beginning:
+                self._begin_parts(route, call)
         except Exception as error:
             # A fault of rankbridge: the lane goes on, and the caller gets the error.
             self._fill(route, call, failure_of(error))
+
+    def _begin_parts(self, route: Route, call: GangCall) -> None:
+        if not call.led:
+            self._command(route, call)
+        begun = self._begin(route.generation, Command(route.group.name, call.number, call.parts[0]), 0)
+        if isinstance(begun, Task):
+            call.own = begun
+        if call.led:
+            self._command_unless_refused(route, call, begun)
 
     @staticmethod
     def _command(route: Route, call: GangCall) -> None:
@@ -266,6 +270,8 @@ class GangCalls:
             links = route.generation.links.group(route.group.name)
             links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
         if call.led:
+            with call.beginning:
+                """Every member that gets a part has it."""
             release = Release(route.group.name, call.operation_id, None, "its caller has gone")
             route.generation.send_release(release)
             route.generation.release(release)

@@ -59,12 +59,15 @@ class RelayKind(Enum):
     CALL = auto()
     ANSWER = auto()
     WITHDRAW = auto()
+    STORE = auto()
+    STORED = auto()
 
 
 class Relay(NamedTuple):
     """A gang call, its response, or its withdrawal, from `source` to `target`, ranks in the gang.
 
-    `number`: unique among the calls of the rank that relays them.
+    Or a request to the generation's store, and its answer. `number`: unique among the calls, or the requests, of the
+    rank that relays them.
     """
 
     source: int

@@ -791,7 +791,8 @@ defmodule RankBridge.Proto.V1.WatchReportsResponse do
   ## Fields
 
     * `report` - A report.
-    * `error` - What failed. The watch ends.
+    * `error` - What failed: the request is wrong, or the rank has too many watchers. The only response.
+    * `watching` - True: the watch has begun. The first response, and no other.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -799,7 +800,7 @@ defmodule RankBridge.Proto.V1.WatchReportsResponse do
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.{Decode, Encode}
 
-  @type outcome :: {:report, V1.Report.t()} | {:error, V1.Error.t()}
+  @type outcome :: {:report, V1.Report.t()} | {:error, V1.Error.t()} | {:watching, boolean()}
 
   @type t :: %__MODULE__{
           outcome: outcome() | nil,
@@ -834,6 +835,10 @@ defmodule RankBridge.Proto.V1.WatchReportsResponse do
     Encode.always(0x12, {:message, V1.Error}, value)
   end
 
+  defp encode_outcome({:watching, value}) do
+    Encode.always(0x18, :bool, value)
+  end
+
   @impl true
   @spec decode(binary()) :: t()
   def decode(binary) when is_binary(binary) do
@@ -851,6 +856,10 @@ defmodule RankBridge.Proto.V1.WatchReportsResponse do
   def __put__(message, 2, 2, raw, depth) do
     held = Decode.held(message.outcome, :error)
     %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | outcome: {:watching, Decode.value(:bool, raw)}}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -873,7 +882,8 @@ defmodule RankBridge.Proto.V1.WatchReportsResponse do
   def __fields__ do
     [
       {1, :report, {:message, V1.Report}, {:oneof, :outcome}},
-      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}},
+      {3, :watching, :bool, {:oneof, :outcome}}
     ]
   end
 end

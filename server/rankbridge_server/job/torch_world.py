@@ -1,0 +1,134 @@
+"""torch.distributed on a rank: the default group and named groups of one generation after another."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from ..backends.gloo.connections import Connections
+from ..core.errors import BridgeError, unknown_group
+from ..core.generation import Generation
+from ..core.groups.group import WORLD
+from .causes import Causes
+from .torch_store import TIMEOUT, TorchStore
+
+_IFNAME = "GLOO_SOCKET_IFNAME"
+
+
+class TorchWorld:
+    """Groups beside those of the lanes: each has connections of its own. Thread-safe.
+
+    `interface`: the network interface of those connections; empty: the one that torch chooses. `device`: "cpu" for Gloo
+    alone, "cuda" for NCCL as well.
+    """
+
+    def __init__(self, interface: str, device: str) -> None:
+        self._interface = interface
+        self._backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
+        self._lock = threading.Lock()
+        self._groups: dict[str, dist.ProcessGroup] = {}
+        self._connections = Connections()
+        self._causes = Causes()
+        self._store: TorchStore | None = None
+
+    def enter(self, generation: Generation) -> None:
+        """Leaves the last generation's groups, and makes this one's. Called while no function runs.
+
+        Raises what torch raises when the generation ends meanwhile.
+        """
+        self._leave()
+        connections = Connections()
+        with self._lock:
+            self._connections = connections
+        if self._interface:
+            os.environ[_IFNAME] = self._interface
+        self._causes.begin()
+        generation.await_end(self, self._shut)
+        # Torch's own stores keep what is C++ of it, and need what is Python's.
+        self._store = TorchStore(generation.store, connections.seen)
+        dist.init_process_group(
+            self._backend,
+            store=self._store,
+            rank=generation.rank,
+            world_size=generation.world_size,
+            timeout=TIMEOUT,
+        )
+        made = {WORLD: dist.group.WORLD}
+        for view in generation.views():
+            if view.name != WORLD:
+                # Every rank calls it, in the order of names, as torch demands.
+                made[view.name] = dist.new_group(list(view.ranks), timeout=TIMEOUT, group_desc=view.name)
+        connections.close_listeners()
+        with self._lock:
+            self._groups = {name: it for name, it in made.items() if isinstance(it, dist.ProcessGroup)}
+
+    def group(self, name: str, generation: Generation) -> dist.ProcessGroup:
+        """The process group of a named group.
+
+        Of one that a controller has made after the forming, it is made when it is first asked for, and all members must
+        ask for it, as for a collective. Raises UNKNOWN_GROUP for a group of which this rank is no member.
+        """
+        with self._lock:
+            if (known := self._groups.get(name)) is not None:
+                return known
+        group = generation.find(name)
+        if group.membership is None:
+            raise unknown_group(name)
+        made = dist.new_group(
+            list(group.description.ranks), timeout=TIMEOUT, use_local_synchronization=True, group_desc=name
+        )
+        with self._lock:
+            return self._groups.setdefault(name, made)
+
+    def counts(self) -> Mapping[str, int]:
+        """How many collectives this rank has begun in each group, by torch's name; C++ callers count, too."""
+        return {
+            c10d._world.pg_names[group]: _begun(group)
+            for group in list(c10d._world.pg_map)
+            if group in c10d._world.pg_names
+        }
+
+    def waited(self) -> float:
+        """How long this rank has waited so far for others to make a group, in seconds; 0: it does not."""
+        return self._store.waited() if self._store is not None else 0.0
+
+    def _shut(self, error: BridgeError) -> None:
+        """Lets every call that waits in torch.distributed raise at once."""
+        self._causes.end(error)
+        with self._lock:
+            connections = self._connections
+        connections.shut()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._groups = {}
+        if dist.is_initialized():
+            # A group whose connections are shut says so when it is destroyed.
+            with suppress(RuntimeError):
+                dist.destroy_process_group()
+        # Names of groups count from here, and are equal on all ranks: also where the last generation ended before its
+        # default group was there.
+        c10d._world.group_count = 0
+
+
+def _begun(group: dist.ProcessGroup) -> int:
+    return max(
+        (
+            _sequence(group, torch.device(device))
+            for device in ("cpu", "cuda")
+            if torch.device(device) in group._device_types
+        ),
+        default=0,
+    )
+
+
+def _sequence(group: dist.ProcessGroup, device: torch.device) -> int:
+    backend: Any = group._get_backend(device)
+    return int(backend._get_sequence_number_for_group())
