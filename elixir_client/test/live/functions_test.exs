@@ -358,11 +358,13 @@ defmodule RankBridge.LiveFunctionsTest do
       assert {:error, %Error{reason: :invalid_argument, indefinite: false}} =
                RankBridge.kill_rank(gang, 1, pid: pid + 1)
 
-      {:ok, call} = RankBridge.start_call(gang, :until_cancelled, [], timeout: 60_000)
+      {:ok, call} = RankBridge.start_call(gang, :gated, [])
 
       error =
         assert_raise Error, fn ->
           for %Report{rank: 1} <- Functions.reports(gang, call, unready: :fail) do
+            # Rank 0 is a process of its own: rank 1 stays where it is.
+            RankBridge.call_alone!(gang, 0, :open_gate, [true])
             assert RankBridge.kill_rank(gang, 1, pid: pid) == {:ok, pid}
           end
         end

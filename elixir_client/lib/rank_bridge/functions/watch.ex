@@ -172,7 +172,8 @@ defmodule RankBridge.Functions.Watch do
     else
       {:error, %V1.Error{} = error} -> {:halt, Error.from_proto(error)}
       {:error, error} -> {:halt, Error.protocol(error.message, Calls.context(rank, call))}
-      nil -> {:halt, Error.protocol("a response says nothing", Calls.context(rank, call))}
+      # It watches now; or it is newer, and says something else.
+      _watching_or_unknown -> {:cont, nil}
     end
   end
 end
