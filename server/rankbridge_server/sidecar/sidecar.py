@@ -5,10 +5,8 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Sequence
 
-from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
 from ..core.audit import Audit
 from ..core.coordinator import Backend
-from ..core.errors import BridgeError
 from ..core.events import Kind
 from ..core.groups import forming
 from ..core.links import LinkMaker
@@ -102,19 +100,3 @@ def _open_many_files() -> None:
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
-    """Serves these ranks and follows the agent's messages until the agent is gone."""
-    line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
-    while isinstance(message := line.receive(), Form | Ping):
-        if isinstance(message, Ping):
-            line.send(Pong())
-            continue
-        # A process with several ranks forms all of them: the agent knows only one.
-        targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
-        try:
-            formed = sidecars[0].form(targets, message.timeout)
-            line.send(Formed(formed.generation, formed.took))
-        except BridgeError as error:
-            line.send(Failed(str(error)))
