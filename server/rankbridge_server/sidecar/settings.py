@@ -22,7 +22,8 @@ class RankSettings:
     `tokens`: what callers show over TCP; None: nothing.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
     members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
-    `metrics`: operations are counted.
+    `metrics`: operations are counted. `own_process`: the process is there for the sidecar alone, which may change its
+    limits.
     Timeouts in seconds.
     """
 
@@ -40,3 +41,4 @@ class RankSettings:
     audit: Path | None = None
     logs: Logs = field(default_factory=Logs)
     metrics: bool = False
+    own_process: bool = True

@@ -6,7 +6,7 @@ import resource
 from collections.abc import Callable, Sequence
 
 from ..core.audit import Audit
-from ..core.coordinator import Backend
+from ..core.coordinator import Backend, GroupDescription
 from ..core.events import Kind
 from ..core.groups import forming
 from ..core.links import LinkMaker
@@ -14,7 +14,7 @@ from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
-from ..service.gang import Dialling, form_gang
+from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
 from . import logs, traces
 from .settings import RankSettings
@@ -35,7 +35,8 @@ class Sidecar:
         formed: Callable[[int], object] = lambda generation: None,
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number."""
-        _open_many_files()
+        if settings.own_process:
+            _open_many_files()
         tls, tokens = settings.tls, settings.tokens
         self._traces = Traces(identity.rank) if traces.asked_for() else None
         self._rank = Rank(
@@ -81,9 +82,15 @@ class Sidecar:
         """What the rank has counted, and what it holds and is."""
         return self._rank.metrics()
 
-    def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
+    def form(
+        self, targets: Sequence[str], timeout: float, groups: Sequence[GroupDescription] = ()
+    ) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
-        return form_gang(targets, (), timeout, dialling=self._dialling)
+        return form_gang(targets, groups, timeout, dialling=self._dialling)
+
+    def new_group(self, targets: Sequence[str], group: GroupDescription, timeout: float) -> None:
+        """Make a group in the generation of the ranks behind `targets`, as a controller would. Raises BridgeError."""
+        make_group(targets, group, timeout, dialling=self._dialling)
 
     def stop(self) -> None:
         """Ends the generation, answers pending operations, and stops serving."""
