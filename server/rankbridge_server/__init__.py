@@ -6,15 +6,15 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .job.attaching import attach, expose
+    from .job.attaching import attach, detach, expose
     from .job.attachment import AttachError, Attachment
 
-__all__ = ["AttachError", "Attachment", "attach", "expose"]
+__all__ = ["AttachError", "Attachment", "attach", "detach", "expose"]
 
 
 def __getattr__(name: str) -> Any:
     # Not imported for those who run a command.
-    if name in ("attach", "expose"):
+    if name in ("attach", "detach", "expose"):
         from .job import attaching
 
         return getattr(attaching, name)

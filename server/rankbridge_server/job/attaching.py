@@ -84,8 +84,8 @@ def expose(*, groups: Mapping[str, object]) -> None:
 
     Args:
         groups: By name, a ProcessGroup, a list of ranks of the job, or an object that has either, as vLLM's
-            GroupCoordinator or optimus-dl's MeshCollective. A group that was found by itself and is not formed yet
-            gets this name instead.
+            GroupCoordinator or optimus-dl's MeshCollective. A group to which the job has given no name has this one
+            alone, if it was not found before.
 
     Raises:
         AttachError: The process is not attached.
@@ -95,6 +95,15 @@ def expose(*, groups: Mapping[str, object]) -> None:
     if attachment is None or attachment.ended:
         raise AttachError("this process is not attached: call rankbridge_server.attach() first")
     attachment.expose(groups)
+
+
+def detach() -> None:
+    """Stops the sidecar of this process, if there is one; at the end of the process that happens by itself.
+
+    The gang's generation ends, on every rank. All ranks may attach again, each as many times as the others.
+    """
+    if _now is not None:
+        _now.detach()
 
 
 def _address(text: str | None) -> Address | None:

@@ -53,18 +53,15 @@ class TorchJob:
 
     def groups(self, given: Mapping[str, object]) -> list[FoundGroup]:
         """The groups of this rank. `given`: by name, what `ranks_of` takes."""
-        names, found = dict[tuple[int, ...], str](), list[FoundGroup]()
-        for name, thing in [*_coordinators(), *given.items()]:
-            names[ranks_of(thing)] = name
+        named = [(name, ranks_of(thing)) for name, thing in [*_coordinators(), *given.items()]]
+        found = [FoundGroup("", name, ranks) for name, ranks in named if self.rank in ranks]
         tables = self._c10d._world
         group_names = tables.pg_names.copy()
         for group, places in tables.pg_group_ranks.copy().items():
             ranks = tuple(sorted(places, key=places.__getitem__))
             name = _name_of(getattr(group, "group_desc", ""))
-            if ranks in names or self.rank not in ranks:
-                continue
-            found.append(FoundGroup(str(group_names.get(group, "")), name, ranks))
-        found += [FoundGroup("", name, ranks) for ranks, name in names.items() if self.rank in ranks]
+            if self.rank in ranks:
+                found.append(FoundGroup(str(group_names.get(group, "")), name, ranks))
         return found
 
 
