@@ -11,6 +11,7 @@ import atexit
 import hashlib
 import os
 import sys
+import time
 from contextlib import suppress
 from datetime import timedelta
 from types import ModuleType, SimpleNamespace
@@ -73,6 +74,9 @@ def main() -> int:
     parser.add_argument("--groups", action="store_true")
     parser.add_argument("--file-store", default="")
     parser.add_argument("--exit-with", type=int, default=0)
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="of each step, in seconds, as if it waited for data"
+    )
     parser.add_argument("--leave", action="store_true", help="without destroying the groups")
     options = parser.parse_args()
     said = Said(options.progress)
@@ -87,12 +91,13 @@ def main() -> int:
 
     if options.line == "before":
         attach()
-    where = (
-        {"init_method": f"file://{options.file_store}", "rank": rank, "world_size": size}
-        if options.file_store
-        else {}
-    )
-    init_process_group(options.backend, timeout=_TIMEOUT, **where)
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if options.file_store:
+        # One for each attempt: torch takes addresses of the last attempt from a store that has them still.
+        where = f"file://{options.file_store}-{attempt}"
+        init_process_group(options.backend, where, _TIMEOUT, size, rank)
+    else:
+        init_process_group(options.backend, timeout=_TIMEOUT)
     groups = make_groups(rank, size) if options.groups else []
     if options.line == "after":
         attach()
@@ -101,8 +106,9 @@ def main() -> int:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     data = torch.Generator().manual_seed(rank)
     step, command = 0, ""
-    said("began", rank, os.getpid(), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    said("began", rank, os.getpid(), attempt)
     while command != "end":
+        time.sleep(options.pause)
         batch = torch.randn(8, 16, generator=data)
         optimizer.zero_grad()
         model(batch).square().mean().backward()

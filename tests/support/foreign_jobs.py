@@ -88,6 +88,7 @@ def job(
     environ = {
         **environment,
         "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
         "RANKBRIDGE_ENDPOINTS_FILE": str(directory / "endpoints.json"),
     }
     with (directory / "output").open("wb") as output:

@@ -75,7 +75,8 @@ class Attachment:
     def __init__(self, settings: Settings, number: int, groups: Mapping[str, object]) -> None:
         self.pid = os.getpid()
         self._settings = settings
-        self._prefix = f"rankbridge/attach/{number}"
+        # A launcher's store may outlive the processes of its job, with all that they have written.
+        self._prefix = f"rankbridge/attach/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{number}"
         self._stop = threading.Event()
         self._done = threading.Event()
         self._lock = threading.Lock()

@@ -30,7 +30,7 @@ def complete(found: Sequence[Sequence[FoundGroup]]) -> list[FoundGroup]:
     all_of_them = sorted(
         {group for groups in found for group in groups}, key=lambda it: (it.name, it.ranks, it.key)
     )
-    return [it for it in all_of_them if all(it in by_rank[rank] for rank in it.ranks if rank < len(found))]
+    return [it for it in all_of_them if all(rank < len(found) and it in by_rank[rank] for rank in it.ranks)]
 
 
 def named(

@@ -142,6 +142,7 @@ class Server:
         for each in stopped:
             # A handler that does not end cannot keep the process.
             each.wait(grace + _LAST_S)
+        self._pool.shutdown(wait=False)
 
     def wait(self) -> None:
         """Return when the server has stopped."""

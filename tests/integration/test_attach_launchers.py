@@ -1,0 +1,106 @@
+"""A sidecar in jobs of all launchers, and how such jobs end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.foreign_jobs import BIN, SCRIPT, job, torchrun
+from tests.support.waiting import until
+
+import rankbridge
+from rankbridge.errors import RankBridgeError
+
+SIZE = 2
+SPAWN = str(Path(SCRIPT).with_name("spawned_job.py"))
+BY_MPI = 'RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE exec "$0" "$@"'
+
+
+def works(endpoints_file: Path) -> bool:
+    with rankbridge.connect(endpoints_file) as gang:
+        refs = gang.put([np.full(3, rank + 1, np.float32) for rank in range(SIZE)])
+        return [np.asarray(it).tolist() for it in gang.get(gang.all_reduce(refs))] == [[3.0] * 3] * SIZE
+
+
+@pytest.fixture
+def directories(tmp_path: Path) -> tuple[Path, Path]:
+    made = tmp_path / "attached", tmp_path / "alone"
+    for it in made:
+        it.mkdir()
+    return made
+
+
+def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
+    directories: tuple[Path, Path],
+) -> None:
+    options = ["--exit-with", "3", "--leave"]
+    attached, alone = directories
+    with (
+        job(attached, torchrun(2, attached=True), options) as one,
+        job(alone, torchrun(2), options) as other,
+    ):
+        until(one.endpoints_file.exists)
+        with rankbridge.connect(one.endpoints_file) as gang:
+            refs = gang.put([np.ones(1 << 16, np.float32)] * 2)
+            steps = one.count("step")
+            while one.count("step") < steps + 20:
+                gang.release(gang.all_reduce(refs))
+            held = gang[0].start("barrier", timeout=60)
+            assert one.end() == 1
+            with pytest.raises(RankBridgeError):
+                held.result()
+        until(lambda: other.count("step") >= 20)
+        assert other.end() == 1
+        both = one.digests().keys() & other.digests().keys()
+        assert len(both) >= 20
+        assert {it: one.digests()[it] for it in both} == {it: other.digests()[it] for it in both}
+        for it, directory in ((one, attached), (other, alone)):
+            # torchrun says so of each rank, and ends with 1.
+            assert "exitcode: 3" in " ".join((directory / "output").read_text().replace(":", ": ").split())
+            until(lambda it=it: it.count("atexit") == 2)  # type: ignore[misc]
+    assert not one.endpoints_file.exists()
+
+
+def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
+    options = ["--line", "before", "--file-store", str(tmp_path / "store")]
+    with job(tmp_path, torchrun(SIZE, "--max-restarts", "1"), options) as it:
+        until(it.endpoints_file.exists)
+        assert works(it.endpoints_file)
+        first = it.pids()
+        it.say("raise")
+        until(lambda: it.count("began") == 2 * SIZE)
+        second = it.pids()
+        assert set(first.values()).isdisjoint(second.values())
+
+        def shown() -> list[int]:
+            return [rank["pid"] for rank in json.loads(it.endpoints_file.read_text())["ranks"]]
+
+        until(lambda: shown() == [second[rank] for rank in range(SIZE)])
+        assert works(it.endpoints_file)
+        it.goes_on()
+        assert it.end() == 0
+    assert "Traceback" not in (tmp_path / "output").read_text().split("one rank fails")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ([sys.executable, SPAWN], ["--backend", "mine"]),
+        ([str(BIN / "mpirun"), "-n", str(SIZE), "sh", "-c", BY_MPI, sys.executable, SCRIPT], []),
+    ],
+    ids=["spawn with a backend of its own", "mpirun"],
+)
+def test_a_job_of_another_launcher_is_attached(
+    tmp_path: Path, command: list[str], options: list[str]
+) -> None:
+    more = ["--line", "before", "--file-store", str(tmp_path / "store"), *options]
+    with job(tmp_path, command, more) as it:
+        until(it.endpoints_file.exists)
+        assert works(it.endpoints_file)
+        it.goes_on()
+        assert it.end() == 0
+        until(lambda: it.count("atexit") == SIZE)
+    assert not it.endpoints_file.exists()
