@@ -28,7 +28,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     """A job of four ranks with groups of all kinds. Tests leave it as it is: attached, and running."""
     directory = tmp_path_factory.mktemp("foreign")
     with job(directory, torchrun(SIZE), ["--line", "after", "--groups", "--pause", "0.01"]) as it:
-        until(it.endpoints_file.exists)
+        it.attached()
         yield it
 
 

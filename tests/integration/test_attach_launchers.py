@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import rankbridge
 from rankbridge.errors import RankBridgeError
 
 SIZE = 2
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "attach.md"
 SPAWN = str(Path(SCRIPT).with_name("spawned_job.py"))
 BY_MPI = 'RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE exec "$0" "$@"'
 
@@ -36,15 +39,11 @@ def directories(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
     directories: tuple[Path, Path],
 ) -> None:
-    options = ["--exit-with", "3", "--leave"]
     attached, alone = directories
-    with (
-        job(attached, torchrun(2, attached=True), options) as one,
-        job(alone, torchrun(2), options) as other,
-    ):
-        until(one.endpoints_file.exists)
+    with job(attached, torchrun(SIZE, attached=True), ["--exit-with", "3", "--leave"]) as one:
+        one.attached()
         with rankbridge.connect(one.endpoints_file) as gang:
-            refs = gang.put([np.ones(1 << 16, np.float32)] * 2)
+            refs = gang.put([np.ones(1 << 16, np.float32)] * SIZE)
             steps = one.count("step")
             while one.count("step") < steps + 20:
                 gang.release(gang.all_reduce(refs))
@@ -52,22 +51,40 @@ def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
             assert one.end() == 1
             with pytest.raises(RankBridgeError):
                 held.result()
-        until(lambda: other.count("step") >= 20)
-        assert other.end() == 1
-        both = one.digests().keys() & other.digests().keys()
-        assert len(both) >= 20
-        assert {it: one.digests()[it] for it in both} == {it: other.digests()[it] for it in both}
-        for it, directory in ((one, attached), (other, alone)):
-            # torchrun says so of each rank, and ends with 1.
-            assert "exitcode: 3" in " ".join((directory / "output").read_text().replace(":", ": ").split())
-            until(lambda it=it: it.count("atexit") == 2)  # type: ignore[misc]
+        until(lambda: one.count("atexit") == SIZE)
+    # torchrun says so of each rank, and ends with 1.
+    assert (attached / "output").read_text().count("exitcode  : 3") == SIZE
     assert not one.endpoints_file.exists()
+    with job(alone, [sys.executable, SPAWN], ["--file-store", str(alone / "store")]) as other:
+        until(lambda: other.count("step") >= 20)
+    both = one.digests().keys() & other.digests().keys()
+    assert len(both) >= 20
+    assert {it: one.digests()[it] for it in both} == {it: other.digests()[it] for it in both}
+
+
+def test_the_examples_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, controller = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(script)
+    monkeypatch.chdir(tmp_path)
+    command = [*torchrun(SIZE)[:-1], "train.py"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            until((tmp_path / "endpoints.json").exists)
+            exec(controller, {})
+        finally:
+            process.terminate()
+    assert (
+        capsys.readouterr().out
+        == "['world']\n[array([1., 1.], dtype=float32), array([1., 1.], dtype=float32)]\n"
+    )
 
 
 def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
     options = ["--line", "before", "--file-store", str(tmp_path / "store")]
     with job(tmp_path, torchrun(SIZE, "--max-restarts", "1"), options) as it:
-        until(it.endpoints_file.exists)
+        it.attached()
         assert works(it.endpoints_file)
         first = it.pids()
         it.say("raise")
@@ -98,7 +115,7 @@ def test_a_job_of_another_launcher_is_attached(
 ) -> None:
     more = ["--line", "before", "--file-store", str(tmp_path / "store"), *options]
     with job(tmp_path, command, more) as it:
-        until(it.endpoints_file.exists)
+        it.attached()
         assert works(it.endpoints_file)
         it.goes_on()
         assert it.end() == 0

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.waiting import until
+from tests.support.gangs import START_TIMEOUT_S
+from tests.support.waiting import PAUSE_S, until
 
 BIN = Path(sys.executable).parent
 SCRIPT = str(Path(__file__).with_name("foreign_job.py"))
@@ -39,6 +41,14 @@ class Job:
         done = self.count("did", command) + ranks
         self.say(command)
         until(lambda: self.count("did", command) == done)
+
+    def attached(self) -> None:
+        """Wait until controllers can connect, as long as it takes to start the job."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self.endpoints_file.exists():
+            assert self.process.poll() is None, f"the job has ended with {self.process.returncode}"
+            assert time.monotonic() < deadline, "nobody can connect"
+            time.sleep(PAUSE_S)
 
     def count(self, *words: str) -> int:
         """How many lines begin with these words."""
