@@ -18,7 +18,12 @@ from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.tokens import Tokens
-from . import endpoints, traces
+from ..sidecar import endpoints, traces
+from ..sidecar.runtime_dir import GANG, UntrustedDirectory, runtime_dir
+from ..sidecar.settings import RankSettings
+from ..sidecar.tls import Tls
+from ..sidecar.token_files import TokenError, write_new
+from ..sidecar.traces import NoTraces
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
@@ -27,11 +32,9 @@ from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
-from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
-from .settings import LOAD, RankSettings, heartbeat_of, limits_of, limits_options
-from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
-from .tokens import TokenError, given, tokens_options, write_new
-from .traces import NoTraces
+from .settings import LOAD, heartbeat_of, limits_of, limits_options
+from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
+from .tokens import given, tokens_options
 
 START_TIMEOUT_S = 60.0
 
