@@ -79,6 +79,14 @@ def options(it: Operation) -> dict[str, dict[str, tuple[str, str]]]:
     """Kinds and defaults by the key of a declaration, and by name."""
     if it.options.brings == pb.BRINGS_PROGRAM:
         return {"options": {"keep": ("keep", "[]")}}
+    if it.options.brings == pb.BRINGS_ARGUMENTS:
+        # The rest is what is brought, but that one rank is called alone.
+        alone = next(field for field in it.fields if field.type == Field.TYPE_BOOL)
+        function = next(field for field in it.fields if field.type == Field.TYPE_STRING)
+        return {
+            "options": {function.name: option(function)},
+            "of_rank": {alone.name: option(alone)},
+        }
     found: dict[str, dict[str, tuple[str, str]]] = {"options": {}, "of_gang": {}, "of_rank": {}}
     if it.options.brings not in GIVES:
         for field in it.fields:

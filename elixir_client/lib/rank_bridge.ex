@@ -45,6 +45,7 @@ defmodule RankBridge do
       are recorded, and run again; `RankBridge.Pipeline` - one after the other, each on the last one's result
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
       function for each rank, all at once
+    * `RankBridge.Functions` - functions of your own, in Python, that the ranks have loaded
     * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
@@ -58,7 +59,7 @@ defmodule RankBridge do
       RankBridge.Containers,
       {RankBridge.Grouping, only: [:new_group, :destroy_group]},
       {RankBridge.Meshes, only: []},
-      {RankBridge.Generations, only: [:status, :pending, :form]},
+      {RankBridge.Generations, only: [:status, :pending, :form, :kill_rank]},
       RankBridge.Collectives,
       {RankBridge.Coalesced, only: []},
       {RankBridge.Programs, only: []},
@@ -75,12 +76,13 @@ defmodule RankBridge do
       {RankBridge.Graphs, only: []},
       {RankBridge.Operations, only: [:submit, :await, :cancel]},
       RankBridge.Run,
+      RankBridge.Functions,
       {RankBridge.Averaging, only: []}
     ]
 
   use RankBridge.Moved
 
-  alias RankBridge.{Entry, Error, Gang, Ref, Refs, Tensor}
+  alias RankBridge.{Each, Entry, Error, Functions, Gang, Ref, Refs, Tensor}
 
   alias RankBridge.Gang.Readiness
 
@@ -100,6 +102,10 @@ defmodule RankBridge do
   @doc "See `RankBridge.Gang.unsubscribe/1`."
   @spec unsubscribe(Gang.gang()) :: :ok
   defdelegate unsubscribe(gang), to: Gang
+
+  @doc "See `RankBridge.Functions.each/1`."
+  @spec each(Enumerable.t()) :: Each.t()
+  defdelegate each(values), to: Functions
 
   @doc """
   Brings tensors to the ranks, one to each member of a group.

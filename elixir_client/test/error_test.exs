@@ -2,7 +2,7 @@ defmodule RankBridge.ErrorTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.Error
-  alias RankBridge.Error.RankDetail
+  alias RankBridge.Error.{RankDetail, Raised}
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
@@ -57,6 +57,31 @@ defmodule RankBridge.ErrorTest do
     assert Exception.message(error) ==
              "mismatch at rank 2 in all_reduce of group \"tp\": m; expected float32[2], got float32[3]; " <>
                "some ranks may have done it\n  rank 3 missing: late"
+  end
+
+  test "an exception on a rank is kept with its traceback" do
+    raised = %V1.Raised{
+      rank: 2,
+      type: "ValueError",
+      text: "no batch",
+      traceback: "train.py:88 in next_batch: raise\n\nTraceback (most recent call last): ...",
+      where: "train.py:88 in next_batch"
+    }
+
+    proto = %V1.Error{code: :ERROR_CODE_FUNCTION_FAILED, rank: 2, raised: raised}
+    assert %Error{reason: :function_failed} = error = Error.from_proto(proto)
+
+    assert error.raised ==
+             struct!(Raised, Map.take(raised, [:rank, :type, :text, :traceback, :where]))
+
+    assert Error.from_proto(%{proto | raised: nil}).raised == nil
+  end
+
+  test "the exception is the cause of what other ranks say" do
+    failed = %Error{reason: :function_failed, rank: 1, indefinite: true}
+
+    for other <- [:peer_lost, :cancelled, :deadline_exceeded, :stale_generation],
+        do: assert(Error.combine([{0, %Error{reason: other}}, {1, failed}]).rank == 1)
   end
 
   test "a lost rank is whom its loss is about, whoever reports it" do

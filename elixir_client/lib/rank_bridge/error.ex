@@ -14,12 +14,15 @@ defmodule RankBridge.Error do
   * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
     called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
     arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
+  * `raised` - of `:function_failed`: the exception, as `t:RankBridge.Error.Raised.t/0`: its `rank`, its `type` ("ValueError"), its
+    `text`, Python's `traceback`, the user's own lines first, and `where` the innermost of those is ("train.py:88 in next_batch";
+    empty: there is none); nil: no function raised one
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.
   """
 
-  alias RankBridge.Error.RankDetail
+  alias RankBridge.Error.{RankDetail, Raised}
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
@@ -55,6 +58,8 @@ defmodule RankBridge.Error do
           | :name_exists
           | :unknown_graph
           | :unknown_shared_memory
+          | :function_failed
+          | :unknown_function
           | :unavailable
           | :not_allowed
           | :protocol
@@ -73,6 +78,7 @@ defmodule RankBridge.Error do
           expected: String.t(),
           got: String.t(),
           ranks: [RankDetail.t()],
+          raised: Raised.t() | nil,
           outcomes: [{non_neg_integer(), :ok | t()}]
         }
 
@@ -90,6 +96,7 @@ defmodule RankBridge.Error do
                expected: "",
                got: "",
                ranks: [],
+               raised: nil,
                outcomes: []
 
   @typedoc """
@@ -133,6 +140,7 @@ defmodule RankBridge.Error do
             :name_exists,
             :unknown_graph,
             :unknown_shared_memory,
+            :unknown_function,
             :rank_out_of_range,
             :unsupported_dtype,
             :unsupported_operation,
@@ -141,6 +149,7 @@ defmodule RankBridge.Error do
             :internal,
             :not_allowed,
             :protocol,
+            :function_failed,
             :peer_lost,
             :backend_failed,
             :forming_failed,
@@ -233,7 +242,8 @@ defmodule RankBridge.Error do
       generation: error.generation,
       expected: error.expected,
       got: error.got,
-      ranks: ranks
+      ranks: ranks,
+      raised: error.raised && Raised.from_proto(error.raised)
     }
   end
 

@@ -66,6 +66,8 @@ defmodule RankBridge.Gang do
     * `:backend` - `:gloo` (the default), `:nccl`, `:mpi` or `:fake`
     * `:command` - the program; default: the environment's `RANKBRIDGE_COMMAND`, else `config :rank_bridge, command: "..."`,
       else `rankbridge` in the path
+    * `:load` - a Python file, as `"priv/app.py"`, the name of a Python module, or a list of those: each rank imports them, also one
+      that takes the place of another, and offers the functions that they mark. See `RankBridge.Functions`
     * `:arguments` - more arguments for it: `["--max-bytes", "4G"]`, see `rankbridge up --help`
 
   of ranks that are there:
@@ -129,6 +131,7 @@ defmodule RankBridge.Gang do
           | {:backend, :gloo | :nccl | :mpi | :fake}
           | {:command, String.t()}
           | {:arguments, [String.t()]}
+          | {:load, String.t() | [String.t()]}
           | {:start_timeout, pos_integer()}
           | {:endpoints, [Endpoints.targets()]}
           | {:endpoints_file, Path.t()}

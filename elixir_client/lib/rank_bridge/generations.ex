@@ -43,6 +43,19 @@ defmodule RankBridge.Generations do
   end
 
   @doc """
+  Kills a rank's process, as SIGKILL does, and gives its process id: for a rank in which a function never returns. The gang
+  loses the rank, and acts as its `:on_rank_lost` says.
+
+  Option `:pid`: the process that is meant, so that no replacement is killed by mistake (`RankBridge.RankStatus` has it).
+  `:invalid_argument`: the process is another, or has other ranks, too, as on the backend `:fake`; nothing happened.
+  """
+  spec_with_bang kill_rank(Gang.gang(), non_neg_integer(), keyword()) :: pos_integer()
+
+  def kill_rank(gang, rank, opts \\ []) do
+    Entry.call(gang, :kill_rank, opts, fn view -> Ranks.kill(view, rank, opts) end)
+  end
+
+  @doc """
   Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on new ranks.
   Waits for ranks that cannot be reached yet, such as those that are being replaced.
 

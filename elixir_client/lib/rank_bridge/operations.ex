@@ -289,18 +289,21 @@ defmodule RankBridge.Operations do
 
   defp combined(gives, values, call), do: Given.tell(gives, values, call)
 
-  defp find(_view, %Operation{} = operation, opts, name) do
+  @doc "On the view of a gang: an operation, or one that its id and options name, and the options. `name` is for errors."
+  @spec find(View.t(), Operation.t() | String.t(), keyword(), String.t()) ::
+          {:ok, Operation.t(), map()} | {:error, Error.t()}
+  def find(_view, %Operation{} = operation, opts, name) do
     with {:ok, opts} <- Options.read(opts, [], name), do: {:ok, operation, opts}
   end
 
-  defp find(view, id, opts, name) when is_binary(id) do
+  def find(view, id, opts, name) when is_binary(id) do
     with {:ok, opts} <- Options.read(opts, [group: "world", rank: nil], name),
          {:ok, ranks} <- ranks(view, opts, name) do
       {:ok, %Operation{id: id, group: opts.group, ranks: ranks, timeout: view.timeout}, opts}
     end
   end
 
-  defp find(_view, other, _opts, name) do
+  def find(_view, other, _opts, name) do
     message = "neither an operation nor its id: #{inspect(other, limit: 3)}"
     {:error, Error.refusal(:invalid_argument, message, operation: name)}
   end

@@ -85,6 +85,33 @@ defmodule RankBridge.Ranks do
     end
   end
 
+  @doc "Kills a rank's process; see `RankBridge.Generations.kill_rank/3`."
+  @spec kill(View.t(), non_neg_integer(), keyword()) :: {:ok, pos_integer()} | {:error, Error.t()}
+  def kill(view, rank, opts) do
+    with {:ok, opts} <- Options.read(opts, [pid: 0], "kill_rank"),
+         :ok <- check_pid(opts.pid),
+         :ok <- View.check_rank(view, rank, "kill_rank") do
+      call = %Calls{
+        rpc: V1.RankService.kill_rank(),
+        operation: "kill_rank",
+        deadline: opts.timeout || view.timeout
+      }
+
+      Calls.one(view, rank, %V1.KillRankRequest{pid: opts.pid}, call)
+    end
+  end
+
+  defp check_pid(pid) when is_integer(pid) and pid in 0..0xFFFF_FFFF, do: :ok
+
+  defp check_pid(other) do
+    {:error,
+     Error.refusal(:invalid_argument, ":pid is wrong",
+       operation: "kill_rank",
+       expected: "a process id",
+       got: inspect(other, limit: 3)
+     )}
+  end
+
   @doc "Forms the next generation, and opens the session in it; see `RankBridge.form/2`."
   @spec form(View.t(), keyword()) :: {:ok, formed()} | {:error, Error.t()}
   def form(view, opts) do

@@ -23,6 +23,8 @@ defmodule RankBridge.Gang.SettingsTest do
       {@started, command: :rankbridge},
       {@started, arguments: "--max-bytes 4G"},
       {@started, arguments: [:a]},
+      {@started, load: :app},
+      {@started, load: ["app.py", ""]},
       {@started, start_timeout: 0},
       {@there, session: :mine},
       {@there, lease: -1},

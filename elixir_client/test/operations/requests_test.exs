@@ -101,6 +101,18 @@ defmodule RankBridge.Operations.RequestsTest do
       {:replay, "g", [], for(_id <- ids, do: %V1.ReplayRequest{graph: "g"})},
       {:replay, %Graph{name: "g", ranks: [0, 1, 2]}, [],
        for(_id <- ids, do: %V1.ReplayRequest{graph: "g"})},
+      {:call_function, [refs, 1, RankBridge.each([nil, "b", {3}]), lr: 0.5],
+       [function: :train_step],
+       for {rank, own} <- Enum.zip(0..2, [nil, "b", {3}]) do
+         by_place = for it <- [ref(rank), 1, own], do: %V1.Argument{value: value(it)}
+         lr = %V1.Argument{name: "lr", value: value(0.5)}
+         %V1.CallFunctionRequest{function: "train_step", arguments: by_place ++ [lr]}
+       end},
+      {:call_function, %{"batch" => [1, 2]}, [function: "train_step"],
+       for _rank <- 0..2 do
+         batch = %V1.Argument{name: "batch", value: value([1, 2])}
+         %V1.CallFunctionRequest{function: "train_step", arguments: [batch]}
+       end},
       {:enqueue, {nil}, [queue: queue()], [%V1.EnqueueRequest{queue: "q", value: value({nil})}]},
       {:dequeue, nil, [queue: "q"], [%V1.DequeueRequest{queue: "q"}]}
     ]
@@ -351,6 +363,28 @@ defmodule RankBridge.Operations.RequestsTest do
           rank_out_of_range: fn ->
             RankBridge.Graphs.release_graph(gang, %Graph{name: "g", ranks: [3]})
           end,
+          # Functions.
+          invalid_argument: fn -> RankBridge.call(gang, nil, []) end,
+          invalid_argument: fn -> RankBridge.call(gang, "", []) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, 1) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [1 | 2]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, %{1 => 2}) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [:atom]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [{:a, 1}, 2]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, x: self()) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [RankBridge.each([1, 2])]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [[RankBridge.each([1, 2, 3])]]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [r1]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [[r1, r0, r2]]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [[other, r1, r2]]) end,
+          invalid_argument: fn -> RankBridge.call(gang, :f, [], alone: true) end,
+          invalid_argument: fn -> RankBridge.start_call(gang, :f, [], calls: :gang) end,
+          invalid_argument: fn -> RankBridge.call_alone(gang, 1, :f, [%{1 => {r0}}]) end,
+          invalid_argument: fn -> RankBridge.call_alone(gang, 1, :f, [RankBridge.each([1])]) end,
+          rank_out_of_range: fn -> RankBridge.start_call_alone(gang, 3, :f, []) end,
+          rank_out_of_range: fn -> RankBridge.functions(gang, rank: 3) end,
+          rank_out_of_range: fn -> RankBridge.kill_rank(gang, 3) end,
+          invalid_argument: fn -> RankBridge.kill_rank(gang, 0, pid: -1) end,
           # Gathers and scans.
           invalid_argument: fn -> RankBridge.all_gather(gang, refs, layout: :stack) end,
           invalid_argument: fn -> RankBridge.gather(gang, refs, ragged: 1) end,

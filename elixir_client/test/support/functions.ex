@@ -2,10 +2,10 @@ defmodule RankBridge.Test.Functions do
   @moduledoc "The functions on a gang, whichever module has them."
 
   alias RankBridge.{Averaging, Coalesced, Collectives, Containers, Generations, Graphs}
-  alias RankBridge.{Grouping, Meshes}
+  alias RankBridge.{Functions, Grouping, Meshes}
   alias RankBridge.{Objects, Operations, PointToPoint, Programs, Queues, Run, Tensors}
 
-  @modules [Averaging, Coalesced, Collectives, Containers, Generations, Graphs] ++
+  @modules [Averaging, Coalesced, Collectives, Containers, Functions, Generations, Graphs] ++
              [Grouping, Meshes, Objects, Operations, PointToPoint, Programs, Queues, Run, Tensors]
 
   @doc "The modules that declare them."

@@ -62,6 +62,7 @@ defmodule RankBridge.Gang.Launcher do
 
     ["up", "--size", "#{settings.size}", "--backend", "#{settings.backend}", "--name", name] ++
       ["--on-rank-exit", on_exit, "--report", "json", "--exit-on-stdin-close"] ++
+      Enum.flat_map(settings.load, &["--load", &1]) ++
       settings.arguments
   end
 

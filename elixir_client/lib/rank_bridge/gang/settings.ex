@@ -11,6 +11,7 @@ defmodule RankBridge.Gang.Settings do
     backend: nil,
     command: nil,
     arguments: [],
+    load: [],
     start_timeout: 60_000,
     endpoints: nil,
     endpoints_file: nil,
@@ -36,7 +37,7 @@ defmodule RankBridge.Gang.Settings do
 
   @longest 0xFFFF_FFFF
   @policies [:replace, :shrink, :stop, :leave]
-  @started_only [:backend, :command, :arguments]
+  @started_only [:backend, :command, :arguments, :load]
 
   @typedoc "What is done when ranks are lost; see `RankBridge.Gang`."
   @type policy :: :replace | :shrink | :stop | :leave
@@ -47,6 +48,7 @@ defmodule RankBridge.Gang.Settings do
           backend: atom(),
           command: String.t() | nil,
           arguments: [String.t()],
+          load: [String.t()],
           start_timeout: pos_integer(),
           endpoints: [[String.t()]] | nil,
           session: boolean(),
@@ -142,6 +144,7 @@ defmodule RankBridge.Gang.Settings do
       opts
       | backend: backend,
         lease: opts.lease || 0,
+        load: if(is_binary(opts.load), do: [opts.load], else: opts.load),
         on_rank_lost: policy,
         token: if(is_binary(opts.token), do: Token.new(opts.token), else: opts.token),
         unready: opts.unready || :wait
@@ -185,6 +188,8 @@ defmodule RankBridge.Gang.Settings do
       {:unready, opts.unready in [:wait, :fail], ":wait or :fail"},
       {:arguments, is_list(opts.arguments) and Enum.all?(opts.arguments, &is_binary/1),
        "a list of texts"},
+      {:load, is_list(opts.load) and Enum.all?(opts.load, &module?/1),
+       "the path of a Python file, the name of a module, or a list of those"},
       {:handle_rank_lost, Lost.callback?(opts.handle_rank_lost),
        "a function of two arguments, or {module, function, arguments}"}
     ]
@@ -202,6 +207,8 @@ defmodule RankBridge.Gang.Settings do
 
   defp tls?(hidden) when is_function(hidden, 0), do: tls?(hidden.())
   defp tls?(tls), do: tls == nil or Keyword.keyword?(tls)
+
+  defp module?(module), do: is_binary(module) and module != ""
 
   defp positive?(number), do: is_integer(number) and number in 1..@longest
 

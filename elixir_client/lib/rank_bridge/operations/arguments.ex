@@ -165,6 +165,12 @@ defmodule RankBridge.Operations.Arguments do
   defp field(:queue, name) when is_binary(name), do: {:ok, name}
   defp field(:queue, _other), do: {:invalid_argument, "a queue, or its name"}
 
+  defp field(:function, name) when is_atom(name) and name not in [nil, true, false],
+    do: {:ok, Atom.to_string(name)}
+
+  defp field(:function, name) when is_binary(name) and name != "", do: {:ok, name}
+  defp field(:function, _other), do: {:invalid_argument, "the name of a function"}
+
   defp field(:keep, keep) when is_list(keep) do
     names = for name <- keep, {:ok, text} <- [Program.name(name)], uniq: true, do: text
     if length(names) == length(keep), do: {:ok, names}, else: field(:keep, nil)

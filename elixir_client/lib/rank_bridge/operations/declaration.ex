@@ -32,7 +32,8 @@ defmodule RankBridge.Operations.Declaration do
 
   @typedoc """
   What is brought: nothing; refs, values or numbers, one for each member; the source's value, its list with a value for
-  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; calls; a program; or a graph.
+  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; calls; a program; a graph; or
+  arguments of a function, the same for all members or its own for each.
   """
   @type takes ::
           :nothing
@@ -47,6 +48,7 @@ defmodule RankBridge.Operations.Declaration do
           | :calls
           | :program
           | :graph
+          | :arguments
 
   @type option :: {atom(), {kind(), term()}}
   @type kind ::
@@ -59,6 +61,7 @@ defmodule RankBridge.Operations.Declaration do
           | :rows_of_sizes
           | :layout
           | :queue
+          | :function
           | :keep
           | :reduce_op
           | :boolean
@@ -297,7 +300,8 @@ defmodule RankBridge.Operations.Declaration do
     do: %__MODULE__{
       rpc: V1.FunctionService.call_function(),
       takes: :arguments,
-      options: [function: {:function, nil}, arguments: {:sizes, nil}, alone: {:boolean, false}]
+      options: [function: {:function, nil}],
+      of_rank: [alone: {:boolean, false}]
     }
 
   # --- end of Operation

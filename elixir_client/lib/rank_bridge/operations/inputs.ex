@@ -1,8 +1,9 @@
 defmodule RankBridge.Operations.Inputs do
   @moduledoc false
-  # What members bring to an operation, as their requests say it: refs, values, maps of tensors, a graph.
+  # What members bring to an operation, as their requests say it: refs, values, maps of tensors, a graph, arguments.
 
   alias RankBridge.{Calls, Dtype, Error, Graph, Group, Ref, Tensor, Value}
+  alias RankBridge.Functions.Shares
   alias RankBridge.Operations.{Arguments, Declaration}
   alias RankBridge.Proto.V1
 
@@ -99,6 +100,24 @@ defmodule RankBridge.Operations.Inputs do
   defp take(:graph, other, _caller, _members, _opts),
     do: refuse("this is no graph", "a graph, or its name", shown(other))
 
+  defp take(:arguments, input, caller, members, _opts) do
+    case Shares.of(input, caller, members) do
+      {:ok, {:alike, share}} ->
+        arguments = arguments(share)
+        refs = Enum.flat_map(members, &refs_of(share, &1))
+        {for(_rank <- members, do: [arguments: arguments]), sessions(refs)}
+
+      {:ok, {:each, shares}} ->
+        refs =
+          shares |> Enum.zip(members) |> Enum.flat_map(fn {it, rank} -> refs_of(it, rank) end)
+
+        {for(share <- shares, do: [arguments: arguments(share)]), sessions(refs)}
+
+      {:error, error} ->
+        throw({:failed, error})
+    end
+  end
+
   defp no_inputs(members), do: Enum.map(members, fn _rank -> [] end)
 
   # --- one for each member ---
@@ -183,6 +202,27 @@ defmodule RankBridge.Operations.Inputs do
   defp found([first | rest]), do: found(first) ++ found(rest)
   defp found(_other), do: []
 
+  # Those in arguments, which are all of one rank.
+  defp refs_of(share, rank) do
+    for {argument, place} <- Enum.with_index(share), ref <- found(elem(argument, 1)) do
+      if ref.rank != rank do
+        message = "#{argument(argument, place)} has a ref of another rank"
+        refuse(message, "of rank #{rank}", "of rank #{ref.rank}")
+      end
+
+      ref
+    end
+  end
+
+  defp arguments(share) do
+    for {{name, value} = argument, place} <- Enum.with_index(share) do
+      %V1.Argument{name: name, value: value(value, argument(argument, place))}
+    end
+  end
+
+  defp argument({"", _value}, place), do: "argument #{place}"
+  defp argument({name, _value}, _place), do: "argument #{inspect(name)}"
+
   # --- values ---
 
   defp value(term) do
@@ -190,6 +230,12 @@ defmodule RankBridge.Operations.Inputs do
       {:ok, value} -> value
       {:error, error} -> throw({:failed, error})
     end
+  end
+
+  defp value(term, name) do
+    value(term)
+  catch
+    {:failed, error} -> throw({:failed, %{error | message: "#{name}: #{error.message}"}})
   end
 
   # The members check that all are of one kind; their error names both sides.

@@ -27,7 +27,7 @@ defmodule RankBridge.Run.Ids do
   @spec shared(term(), View.t(), term(), term()) :: term()
   def shared(opts, view, rank, name) do
     with {run, counts} <- Process.get(__MODULE__),
-         true <- Keyword.keyword?(opts) and opts[:operation_id] == nil and together?(name) do
+         true <- Keyword.keyword?(opts) and opts[:operation_id] == nil and together?(name, opts) do
       group = group(opts[:group])
       place = {view.gang, rank, group}
       number = Map.get(counts, place, 0)
@@ -38,7 +38,9 @@ defmodule RankBridge.Run.Ids do
     end
   end
 
-  defp together?(name), do: name in @names and Declaration.of(name).called_on == :group
+  # Whether the other members call it, too.
+  defp together?(name, opts),
+    do: name in @names and Declaration.of(name).called_on == :group and opts[:alone] != true
 
   defp group(none) when none in [nil, ""], do: "world"
   defp group(group), do: Group.name(group)

@@ -4,13 +4,14 @@ defmodule RankBridge.SnakeBridge.Calls do
 
   Ours are: whatever is asked of a ref of ours; the functions and classes of `RankBridge.SnakeBridge.Names`, if the pool that
   is named stands for a rank, or if none is named and a gang is configured (functions of torch itself: only if it does);
+  likewise the functions of `RankBridge.SnakeBridge.Loaded`;
   and the release of a ref of ours. The rest is Snakepit's, and so is any other pool.
   """
 
   alias RankBridge.{Error, Operation, Queue, Ref}
   alias RankBridge.GroupCoordinator
   alias RankBridge.GroupCoordinator.{Conventions, Signatures}
-  alias RankBridge.SnakeBridge.{Functions, Methods, Names, Objects, Wire}
+  alias RankBridge.SnakeBridge.{Functions, Loaded, Methods, Names, Objects, Wire}
 
   @type payload :: %{String.t() => term()}
   @type answer :: {:ok, Wire.wire()} | {:error, Error.t()} | :theirs
@@ -46,16 +47,16 @@ defmodule RankBridge.SnakeBridge.Calls do
 
   @doc """
   Answers a call item by item: what gives a list or a tuple, its items; of a queue each value until it is shut down; of a
-  tensor its rows. Anything else is an error. `callback` gets each item, undecoded.
+  tensor its rows; of a loaded function that yields, each value as it comes. Anything else is an error. `callback` gets each item, undecoded.
   """
   @spec stream(payload(), (Wire.wire() -> term()), keyword()) ::
           :ok | {:error, Error.t()} | :theirs
   def stream(payload, callback, opts) do
     with {:ok, target} <- target(payload, opts),
          {:ok, run} <- run(payload, opts),
+         emit = &callback.(encoded(&1, payload, opts, target)),
+         :plain <- yielded(target, payload, run, emit),
          {:ok, given} <- answer(target, payload, run) do
-      emit = &callback.(encoded(&1, payload, opts, target))
-
       case given do
         items when is_list(items) ->
           Enum.each(items, emit)
@@ -75,6 +76,14 @@ defmodule RankBridge.SnakeBridge.Calls do
       end
     end
   end
+
+  defp yielded({:loaded, name}, payload, run, emit) do
+    with {:ok, gang} <- gang(run, payload),
+         {:ok, given} <- given(payload),
+         do: Loaded.stream(gang, name, given, run, emit)
+  end
+
+  defp yielded(_target, _payload, _run, _emit), do: :plain
 
   defp each(items, _gang, _rank, _run, emit) when is_list(items), do: Enum.each(items, emit)
 
@@ -126,6 +135,10 @@ defmodule RankBridge.SnakeBridge.Calls do
 
       Names.class?(python_module, name) and here?(:vllm, opts) ->
         {:ok, :new}
+
+      Loaded.module?(python_module) and is_binary(name) and payload["class"] == nil and
+          here?(:loaded, opts) ->
+        {:ok, {:loaded, name}}
 
       true ->
         with {:ok, area, signature} <- Names.function(python_module, name),
@@ -224,6 +237,12 @@ defmodule RankBridge.SnakeBridge.Calls do
          do: Functions.call(area, signature.name, given, gang, run)
   end
 
+  defp answer({:loaded, name}, payload, run) do
+    with {:ok, gang} <- gang(run, payload),
+         {:ok, given} <- given(payload),
+         do: Loaded.call(gang, name, given, run)
+  end
+
   # These have no signature; the coordinator refuses a name that it does not have.
   defp coordinator_method(name) when name in ["__repr__", "__str__"],
     do: {:ok, %Signatures{name: :repr, needed: [], optional: [], gives: ""}}
@@ -254,14 +273,15 @@ defmodule RankBridge.SnakeBridge.Calls do
   defp plain({name, value}) when name in @values, do: {name, value}
   defp plain({name, value}), do: {name, value |> Wire.plain() |> Wire.numbers()}
 
-  defp decoded(wire) do
-    with {:error, reason} <- Wire.decode(wire, keep: true, ref: &native/1) do
-      case reason do
-        %Error{} = error -> {:error, error}
-        text -> refuse(text, "what a rank can be given", "an argument")
-      end
-    end
-  end
+  defp decoded(wire), do: understood(Wire.decode(wire, keep: true, ref: &native/1))
+
+  # Of a loaded function, which has its own names.
+  defp given(payload), do: understood(Loaded.arguments(payload, &native/1))
+
+  defp understood({:error, %Error{} = error}), do: {:error, error}
+
+  defp understood({:error, text}), do: refuse(text, "what a rank can be given", "an argument")
+  defp understood(decoded), do: decoded
 
   # What a ref stands for, as our own functions take it.
   defp native(ref) do

@@ -21,7 +21,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
 
     @timeouts [:peer_missing, :deadline_exceeded]
     @workers [:peer_lost, :unavailable, :stale_generation, :not_formed, :forming_failed, :aborted]
-    @python [:backend_failed, :internal, :unspecified]
+    @python [:function_failed, :backend_failed, :internal, :unspecified]
     @grpc [:cancelled, :not_allowed, :protocol]
 
     @doc "Answers a call of SnakeBridge, or has the fallback answer it."
@@ -89,6 +89,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
       %Snakepit.Error{
         category: category(error.reason),
         message: Exception.message(error),
+        python_traceback: error.raised && error.raised.traceback,
         details: error |> Map.from_struct() |> Map.drop([:message, :__exception__]),
         grpc_status: if(category(error.reason) == :grpc_error, do: status(error.reason))
       }
@@ -99,7 +100,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
 
       * `:timeout` - someone did not come in time, or the answer did not: nothing of it will happen later
       * `:worker` - a rank is lost or cannot be reached, or its generation is over
-      * `:python_error` - the backend failed
+      * `:python_error` - a function raised, or the backend failed
       * `:grpc_error` - it was cancelled, not allowed, or not understood
       * `:pool` - there is no room on the rank
       * `:validation` - anything else: the call itself is wrong
