@@ -19,6 +19,7 @@ COMMANDS = {
     "events": "Follow what happens on the ranks of a gang.",
     "call": "Run an operation on the ranks of a gang.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
+    "doctor": "Say why a torch.distributed job hangs.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
 }

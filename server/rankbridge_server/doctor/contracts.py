@@ -1,0 +1,126 @@
+"""What members of a group asked for in the same call: sides, and which of them differ in what they must agree on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+
+from .evidence import Call, Evidence, Group
+from .verdict import Kind
+
+_SAME_SIZE = {"all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter"}
+_SAME_SIZE |= {"reduce_scatter_tensor"}
+_SAME_DTYPE = _SAME_SIZE | {"all_to_all", "all_to_all_single"}
+_WITH_OP = {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"}
+_WITH_ROOT = {"broadcast", "reduce", "gather", "scatter"}
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Members that disagree. `sides`: the call of each member, by what it asked for, the largest side first."""
+
+    kind: Kind
+    group: Group
+    number: int
+    sides: tuple[tuple[str, tuple[tuple[int, Call], ...]], ...]
+
+    @property
+    def minority(self) -> tuple[int, ...]:
+        """Ranks of all sides but one, if that one has more than half of all members; otherwise empty."""
+        largest = len(self.sides[0][1])
+        if 2 * largest <= len(self.group.ranks):
+            return ()
+        return tuple(sorted(rank for _, calls in self.sides[1:] for rank, _ in calls))
+
+
+def mismatches(evidence: Evidence) -> list[Mismatch]:
+    """The first disagreement of each group, those first that came first."""
+    calls: dict[tuple[str, tuple[int, ...]], dict[int, list[tuple[int, str, Call]]]] = {}
+    groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+    for rank in evidence.ranks:
+        by_name = {it.name: it for it in rank.groups}
+        for call in rank.calls:
+            group = by_name.get(call.group)
+            if group is None or call.is_p2p:
+                continue
+            key = (group.name, group.ranks)
+            groups[key] = group
+            numbers = calls.setdefault(key, defaultdict(list))
+            numbers[call.number].append((rank.rank, rank.source, call))
+    found = []
+    for key, numbers in calls.items():
+        for number in sorted(numbers):
+            mismatch = _compared(groups[key], number, numbers[number])
+            if mismatch is not None:
+                found.append(mismatch)
+                break
+    return sorted(found, key=_began)
+
+
+def _began(it: Mismatch) -> float:
+    return min((call.called_at or 0.0) for _, calls in it.sides for _, call in calls)
+
+
+def _compared(group: Group, number: int, calls: list[tuple[int, str, Call]]) -> Mismatch | None:
+    # Different sources name and count in their own ways: what they say is not compared.
+    if len(calls) < 2 or len({source for _, source, _ in calls}) > 1:
+        return None
+    members = [(rank, call) for rank, _, call in calls]
+    for kind, aspect in _ASPECTS:
+        sides: dict[object, list[tuple[int, Call]]] = defaultdict(list)
+        for rank, call in members:
+            sides[aspect(call)].append((rank, call))
+        if None not in sides and len(sides) > 1:
+            ordered = sorted(sides.values(), key=lambda it: (-len(it), it[0][0]))
+            return Mismatch(kind, group, number, tuple((asked(it[0][1]), tuple(it)) for it in ordered))
+    return None
+
+
+def _kind(call: Call) -> object:
+    return call.kind or None
+
+
+def _dtype(call: Call) -> object:
+    if call.kind not in _SAME_DTYPE or not call.dtypes:
+        return None
+    return tuple(sorted(set(call.dtypes)))
+
+
+def _size(call: Call) -> object:
+    if call.kind not in _SAME_SIZE or not call.shapes:
+        return None
+    return sum(prod(it) for it in call.shapes)
+
+
+def _op(call: Call) -> object:
+    return call.op if call.kind in _WITH_OP else None
+
+
+def _root(call: Call) -> object:
+    return call.root if call.kind in _WITH_ROOT else None
+
+
+_ASPECTS = (
+    (Kind.MISMATCH_KIND, _kind),
+    (Kind.MISMATCH_ROOT, _root),
+    (Kind.MISMATCH_DTYPE, _dtype),
+    (Kind.MISMATCH_SHAPE, _size),
+    (Kind.MISMATCH_OP, _op),
+)
+
+
+def asked(call: Call) -> str:
+    """What a call asks for, as `all_reduce float32[4] op=sum`."""
+    dtypes = list(dict.fromkeys(call.dtypes))
+    shapes = list(dict.fromkeys(call.shapes))[:3]
+    tensors = "/".join(dtypes) + ", ".join(str(list(it)) for it in shapes)
+    parts = [call.kind, tensors]
+    parts += [
+        f"{name}={value}" for name, value in (("op", call.op), ("root", call.root)) if value is not None
+    ]
+    if call.peer is not None:
+        parts.append(f"{'to' if call.kind == 'send' else 'from'} rank {call.peer}")
+    if call.tag is not None:
+        parts.append(f"tag={call.tag}")
+    return " ".join(filter(None, parts))

@@ -1,0 +1,190 @@
+"""Who waits for whom. A rank that is pending in a call waits for the members that have not issued it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from .evidence import Call, Evidence, RankEvidence
+from .stacks import waits_in_collective
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A rank that is pending in a call."""
+
+    rank: int
+    call: Call
+    missing: tuple[int, ...]
+    """Members that have not issued it, and members that are gone or stopped."""
+    unknown: tuple[int, ...]
+    """Members of which nothing is known."""
+    seconds: float | None
+
+
+class WaitsFor:
+    """The graph of a job."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._ranks = {it.rank: it for it in evidence.ranks}
+        self._issued = {it.rank: _issued(it) for it in evidence.ranks}
+        self._down = {it.rank for it in evidence.ranks if it.is_gone or it.is_stopped}
+        self._absent: dict[tuple[str, tuple[int, ...], int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self.waiting = [
+            self._waiting(it, call)
+            for it in evidence.ranks
+            for call in pending(it)
+            if it.rank not in self._down
+        ]
+
+    def members(self, rank: RankEvidence, group: str) -> tuple[int, ...]:
+        """Ranks of a group, as this rank knows it."""
+        return next((it.ranks for it in rank.groups if it.name == group), ())
+
+    def _waiting(self, rank: RankEvidence, call: Call) -> Waiting:
+        if call.is_p2p:
+            missing, unknown = self._peer(rank.rank, call)
+        else:
+            missing, unknown = self._members(self.members(rank, call.group), call)
+        seconds = None if call.called_at is None else max(0.0, self._evidence.at - call.called_at)
+        return Waiting(rank.rank, call, missing, unknown, seconds)
+
+    def _members(self, members: tuple[int, ...], call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        key = (call.group, members, call.number)
+        if key not in self._absent:
+            missing = [it for it in members if it in self._down or self._lacks(it, call)]
+            unknown = [it for it in members if it not in self._down and not self._is_known(it)]
+            self._absent[key] = tuple(missing), tuple(unknown)
+        return self._absent[key]
+
+    def _lacks(self, rank: int, call: Call) -> bool:
+        return self._is_known(rank) and self._issued[rank].get(_key(call), 0) < call.number
+
+    def _is_known(self, rank: int) -> bool:
+        return rank in self._ranks and bool(self._ranks[rank].source)
+
+    def _peer(self, rank: int, call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        if call.peer is None:
+            return (), ()
+        if call.peer in self._down:
+            return (call.peer,), ()
+        if not self._is_known(call.peer):
+            return (), (call.peer,)
+        answer = ("recv" if call.kind == "send" else "send", call.group, rank, call.tag)
+        return ((call.peer,), ()) if self._issued[call.peer].get(answer, 0) < call.number else ((), ())
+
+    @cached_property
+    def edges(self) -> dict[int, frozenset[int]]:
+        """Whom each waiting rank waits for."""
+        edges: dict[int, frozenset[int]] = {}
+        for it in self.waiting:
+            others = frozenset(it.missing) - {it.rank}
+            if others:
+                edges[it.rank] = edges.get(it.rank, frozenset()) | others
+        return edges
+
+    @cached_property
+    def sinks(self) -> tuple[int, ...]:
+        """Ranks that are waited for, and wait for nobody."""
+        return tuple(sorted(frozenset().union(*self.edges.values()) - self.edges.keys()))
+
+    def blocked_by(self, sink: int) -> list[Waiting]:
+        """The calls that lack this rank."""
+        return [it for it in self.waiting if sink in it.missing]
+
+    @cached_property
+    def cycle(self) -> tuple[int, ...]:
+        """Ranks that wait for each other in a circle, and for nobody outside of it. Empty if there are none."""
+        for component in _components(self.edges):
+            inside = set(component)
+            if len(component) > 1 and not any(self.edges[it] - inside for it in component):
+                return _shortest_circle(component, self.edges)
+        return ()
+
+
+def pending(rank: RankEvidence) -> list[Call]:
+    """The oldest pending call of each group and channel; where it is not known what is done, the newest call."""
+    found: dict[object, Call] = {}
+    for call in rank.calls:
+        if call.done is False:
+            found.setdefault(_key(call), call)
+    newest = rank.calls[-1] if rank.calls else None
+    if found or newest is None or newest.done is not None or rank.still is False:
+        return list(found.values())
+    if waits_in_collective(rank) or not rank.threads:
+        return [newest]
+    return list(found.values())
+
+
+def _key(call: Call) -> object:
+    return (call.kind, call.group, call.peer, call.tag) if call.is_p2p else call.group
+
+
+def _issued(rank: RankEvidence) -> dict[object, int]:
+    newest: dict[object, int] = {}
+    for call in rank.calls:
+        key = _key(call)
+        newest[key] = max(newest.get(key, 0), call.number)
+    return newest
+
+
+def _components(edges: dict[int, frozenset[int]]) -> Iterable[Sequence[int]]:
+    """Strongly connected components, by Tarjan, without recursion."""
+    number: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    for root in sorted(edges):
+        if root in number:
+            continue
+        work = [(root, iter(sorted(edges[root])))]
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in number:
+                    number[other] = low[other] = len(number)
+                    stack.append(other)
+                    on_stack.add(other)
+                    work.append((other, iter(sorted(edges.get(other, ())))))
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], number[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == number[node]:
+                    place = stack.index(node)
+                    component = stack[place:]
+                    del stack[place:]
+                    on_stack.difference_update(component)
+                    yield component
+
+
+def _shortest_circle(component: Sequence[int], edges: dict[int, frozenset[int]]) -> tuple[int, ...]:
+    """A shortest circle through the first rank that is on one of the shortest."""
+    best: tuple[int, ...] = ()
+    for start in sorted(component)[:64]:
+        before: dict[int, int] = {}
+        layer = [start]
+        while layer and start not in before:
+            following = []
+            for node in layer:
+                for other in sorted(edges.get(node, ())):
+                    if other not in before:
+                        before[other] = node
+                        following.append(other)
+            layer = following
+        if start in before:
+            path = [start]
+            while before[path[-1]] != start:
+                path.append(before[path[-1]])
+            circle = (start, *reversed(path[1:]))
+            if not best or len(circle) < len(best):
+                best = circle
+    return best

@@ -1,0 +1,128 @@
+"""Evidence of a job that runs on this host: two looks at every rank, at all ranks at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from ...doctor.evidence import GONE, Call, Evidence, Group, Process, RankEvidence
+from ...doctor.stacks import in_collective
+from . import flight_recorder, injection, stacks
+from .processes import Found, Look, between, host, look
+from .stacks import Stacks
+
+INTERVAL_S = 0.4
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class _Seen:
+    found: Found
+    look: Look
+    stacks: Stacks
+
+
+def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool = True) -> Evidence:
+    """Evidence of these ranks. `inject`: whether to ask torch inside a rank, by gdb."""
+    with ThreadPoolExecutor(min(_AT_ONCE, len(found))) as pool:
+        began = time.monotonic()
+        first = list(pool.map(_see, found))
+        time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
+        second = list(pool.map(_see, found))
+        interval = max(interval_s, time.monotonic() - began)
+        at = time.time()
+        answers = list(pool.map(lambda it: _ask(it, inject), second))
+    ranks = [_rank(*it, at) for it in zip(first, second, answers, strict=True)]
+    ranks += _lost(found)
+    notes = dict.fromkeys(note for it in ranks for note in it.notes)
+    return Evidence(
+        at=at,
+        interval_s=round(interval, 3),
+        world_size=max(it.world_size for it in found),
+        ranks=tuple(sorted((replace(it, notes=()) for it in ranks), key=lambda it: it.rank)),
+        notes=tuple(notes),
+    )
+
+
+def _see(found: Found) -> _Seen:
+    seen = look(found.pid)
+    return _Seen(
+        found, seen, stacks.read(found.pid, seen.threads or {}) if seen.state not in (GONE, "Z") else Stacks()
+    )
+
+
+def _ask(seen: _Seen, inject: bool) -> injection.Answer:
+    if not inject or seen.look.state in (GONE, "Z", "X", "T", "t"):
+        return injection.Answer()
+    return injection.read(seen.found.pid, seen.stacks.threads)
+
+
+def _rank(first: _Seen, second: _Seen, answer: injection.Answer, at: float) -> RankEvidence:
+    notes = [it for it in (second.stacks.trouble, answer.trouble) if it]
+    groups: tuple[Group, ...] = ()
+    calls: tuple[Call, ...] = ()
+    source = ""
+    content = answer.content
+    if content is not None:
+        try:
+            groups = flight_recorder.groups(content.get("groups", {}))
+            calls = flight_recorder.calls(content.get("trace", {}))
+            source = "flight recorder" if "trace" in content else ""
+        except flight_recorder.BadTrace as error:
+            notes.append(f"rank {second.found.rank}: {error}")
+        if "trouble" in content:
+            notes.append(f"rank {second.found.rank}: {content['trouble']}")
+    frames = [it.frames for it in second.stacks.threads]
+    made = RankEvidence(
+        rank=second.found.rank,
+        pid=second.found.pid,
+        host=host(),
+        process=between(first.look, second.look),
+        groups=groups,
+        threads=second.stacks.threads,
+        still=[it.frames for it in first.stacks.threads] == frames if frames else None,
+        source=source,
+        calls=calls,
+        environment=second.found.environment,
+        notes=tuple(notes),
+    )
+    return replace(made, calls=_with_arguments(made, second.stacks, at))
+
+
+def _with_arguments(rank: RankEvidence, seen: Stacks, at: float) -> tuple[Call, ...]:
+    """Its calls, with what its stack says of the one that it is in: the root; peer and tag of a send or receive."""
+    arguments = seen.arguments or {}
+    frame = next((it for thread in rank.threads if (it := in_collective(thread))), None)
+    peer = arguments.get("src", arguments.get("dst"))
+    if frame is None or peer is None:
+        return rank.calls
+    if frame.name in ("send", "recv"):
+        since = rank.process.blocked_s
+        call = Call(
+            group="",
+            number=1,
+            kind=frame.name,
+            peer=peer,
+            tag=arguments.get("tag", 0),
+            done=False,
+            called_at=None if since is None else at - since,
+        )
+        return (*rank.calls, call)
+    if rank.calls and rank.calls[-1].kind == frame.name and not rank.calls[-1].done:
+        return (*rank.calls[:-1], replace(rank.calls[-1], root=peer))
+    return rank.calls
+
+
+def _lost(found: Sequence[Found]) -> list[RankEvidence]:
+    """Ranks that were started on this host, all of whose ranks are here, and that have no process any more."""
+    size = max(it.world_size for it in found)
+    if any(it.environment.get("LOCAL_WORLD_SIZE") != str(size) for it in found):
+        return []
+    present = {it.rank for it in found}
+    return [
+        RankEvidence(rank=rank, host=host(), process=Process(state=GONE))
+        for rank in range(size)
+        if rank not in present
+    ]
