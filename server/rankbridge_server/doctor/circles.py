@@ -18,21 +18,15 @@ def circle(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | 
     lacking = [it for it in graph.waiting if it.rank in inside and inside & {*it.missing} - {it.rank}]
     if min((it.seconds or 0.0) for it in lacking) < patience_s:
         return None
+    waiting = waits(evidence, graph)
+    sites = {it.rank: it.site for it in waiting}
     sides = tuple(
         Side(
             ranks=(it.rank,),
             what=f"{called(it.call, evidence)}, which lacks {rank_intervals(sorted(inside & {*it.missing}))}",
-            sites=(it.call.site,) if it.call.site else (),
+            sites=tuple(site for site in (it.call.site or sites.get(it.rank),) if site),
         )
         for it in sorted(lacking, key=lambda it: it.rank)
-    )
-    waiting = waits(evidence, graph)
-    at = {it.rank: it.site for it in waiting}
-    sides = tuple(
-        it
-        if it.sites or at.get(it.ranks[0]) is None
-        else Side(ranks=it.ranks, what=it.what, sites=(at[it.ranks[0]],))  # type: ignore[arg-type]
-        for it in sides
     )
     groups = sorted({group_name(it.call.group, evidence) for it in lacking})
     return Verdict(

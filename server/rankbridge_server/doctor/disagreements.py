@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from .absence import culprit, waits
 from .contracts import mismatches
-from .evidence import Evidence
+from .evidence import Call, Evidence, RankEvidence
 from .order import swaps
 from .verdict import Condition, Culprit, Kind, Side, Verdict
 from .waits import WaitsFor
@@ -43,10 +43,7 @@ def contracts(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict
     )
 
 
-def _aside(rank: object, evidence: Evidence) -> Culprit:
-    from .evidence import RankEvidence
-
-    assert isinstance(rank, RankEvidence)
+def _aside(rank: RankEvidence, evidence: Evidence) -> Culprit:
     made = culprit(rank, evidence)
     return Culprit(
         rank=made.rank,
@@ -59,9 +56,9 @@ def _aside(rank: object, evidence: Evidence) -> Culprit:
     )
 
 
-def _side(side: tuple[str, tuple[tuple[int, object], ...]]) -> Side:
+def _side(side: tuple[str, tuple[tuple[int, Call], ...]]) -> Side:
     what, calls = side
-    sites = list(dict.fromkeys(site for _, it in calls if (site := getattr(it, "site", None)) is not None))
+    sites = list(dict.fromkeys(site for _, it in calls if (site := it.site) is not None))
     return Side(ranks=tuple(sorted(rank for rank, _ in calls)), what=what, sites=tuple(sites[:3]))
 
 
