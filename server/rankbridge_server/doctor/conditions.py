@@ -10,10 +10,11 @@ from .verdict import Condition
 
 _SLEEPS = {"nanosleep", "clock_nanosleep"}
 _READS = {"read", "readv", "pread64", "recvfrom", "recvmsg", "accept", "accept4", "poll", "ppoll", "select"}
-_READS |= {"pselect6", "epoll_wait", "epoll_pwait", "connect", "fsync", "flock"}
+_READS |= {"pselect6", "epoll_wait", "epoll_pwait", "connect", "fsync"}
 _CHILDREN = {"wait4", "waitid"}
 _BY_WCHAN = (
     ("nanosleep", Condition.ASLEEP),
+    ("locks_lock", Condition.LOCK),
     ("futex", Condition.LOCK),
     ("do_wait", Condition.WAITING_FOR_CHILD),
     ("read", Condition.BLOCKED_READ),
@@ -53,7 +54,7 @@ def _waiting(syscall: str, wchan: str) -> Condition:
         (_SLEEPS, Condition.ASLEEP),
         (_READS, Condition.BLOCKED_READ),
         (_CHILDREN, Condition.WAITING_FOR_CHILD),
-        ({"futex"}, Condition.LOCK),
+        ({"futex", "flock"}, Condition.LOCK),
     ):
         if syscall in names:
             return found

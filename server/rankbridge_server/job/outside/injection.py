@@ -76,8 +76,13 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
     line = f'exec(compile(open(\\"{inside}/ask.py\\").read(),\\"rankbridge\\",\\"exec\\"),{{}})'
     # A job that goes on has no use for a file that nobody waits for any more.
     line = f"try: {line}\\nexcept BaseException: pass\\n"
+    # Memory for the text is had in the thread that is blocked: the one that runs may be about to get some itself.
     calls = (
-        [f'call (int)Py_AddPendingCall((void*)PyRun_SimpleString, "{line}")']
+        [
+            f'call (char*)strdup("{line}")',
+            _switch(pid),
+            "call (int)Py_AddPendingCall((void*)PyRun_SimpleString, $1)",
+        ]
         if waits
         else [
             "call (int)PyGILState_Ensure()",
@@ -85,8 +90,7 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
             "call (void)PyGILState_Release($1)",
         ]
     )
-    switch = f"python [it.switch() for it in gdb.selected_inferior().threads() if it.ptid[1] == {thread}]"
-    commands = ["sharedlibrary libpython", switch, *calls]
+    commands = ["sharedlibrary libpython", "sharedlibrary libc.so", _switch(thread), *calls]
     settings = ["set auto-solib-add off", "set debuginfod enabled off", "set auto-load off"]
     words = [program, "-p", str(pid), "-batch", "-nx"]
     words += [word for it in settings for word in ("-iex", it)] + [
@@ -115,6 +119,10 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
         return Answer(trouble=f"what process {pid} says of itself was not understood: {error}")
 
 
+def _switch(thread: int) -> str:
+    return f"python [it.switch() for it in gdb.selected_inferior().threads() if it.ptid[1] == {thread}]"
+
+
 def _reason(pid: int, said: str) -> str:
     if "not permitted" in said or "ermission" in said:
         return (
@@ -140,6 +148,6 @@ def _thread(pid: int, threads: Sequence[Thread]) -> tuple[int, bool] | None:
         except OSError:
             continue
         if number not in python and number != pid and state == "S" and wchan in _IDLE:
-            return number, holder is not None
+            return number, holder is not None and holder.os_id == pid
     main = next((it for it in threads if it.os_id == pid), None)
     return (pid, False) if main is not None and main.state == "S" and holder is None else None
