@@ -1,4 +1,4 @@
-"""`python -m tests.diagnose`: every program, with several seeds, judged by `rankbridge doctor`; a table of how right it was.
+"""`python -m tests.diagnose`: programs that go wrong, with several seeds, as `rankbridge doctor` judges them; a table.
 
 Exits with 0 only if nobody was blamed falsely.
 """
@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="keep the evidence of each run")
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
-    lines, every = [HEAD], {name: ([], []) for name in options.jobs}  # type: dict[str, tuple[list[Score], list[Score]]]
+    lines = [HEAD]
+    every: dict[str, tuple[list[Score], list[Score]]] = {name: ([], []) for name in options.jobs}
     blamed = 0
     for name in options.names or PROGRAMS:
         program = PROGRAMS[name]

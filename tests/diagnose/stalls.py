@@ -128,7 +128,7 @@ def store() -> None:
 STALLS: dict[str, Callable[[], None]] = {
     it.__name__: it
     for it in (
-        asleep, endless_loop, pipe, socket_read, locks, empty_queue, event, gil, gil_in_thread, stopped, child, file_lock,
-        prompt, loader, store,
+        asleep, endless_loop, pipe, socket_read, locks, empty_queue, event, gil, gil_in_thread, stopped, child,
+        file_lock, prompt, loader, store,
     )
 }  # fmt: skip

@@ -48,10 +48,28 @@ def status(verdict: Verdict) -> int:
 
 
 def _collected(options: Options) -> Evidence:
+    from ..job.outside import afterwards
     from ..job.outside.collect import collect
-    from ..job.outside.processes import find
+    from ..job.outside.processes import NoJob, find
 
-    return collect(find(options.pids), inject=options.inject)
+    folders = [Path(it) for it in options.job if not it.isdecimal()]
+    if not folders:
+        return collect(find([int(it) for it in options.job]), inject=options.inject)
+    if len(options.job) > 1 or not folders[0].is_dir():
+        raise NoJob(f"{folders[0]} is neither a process nor a folder of `rankbridge watch`")
+    return (
+        afterwards.collect(folders[0]) if afterwards.has_ended(folders[0]) else _watched(folders[0], options)
+    )
+
+
+def _watched(folder: Path, options: Options) -> Evidence:
+    from ..doctor.evidence import GONE
+    from ..job.outside import rings
+    from ..job.outside.collect import collect
+    from ..job.outside.processes import find, look
+
+    running = [it.pid for it in rings.in_directory(folder) if look(it.pid).state not in (GONE, "Z")]
+    return collect(find(running), inject=options.inject)
 
 
 def _text(path: Path) -> str:
@@ -67,7 +85,7 @@ COMMAND = Command(
     "doctor",
     _run,
     [
-        click.Argument(["pids"], nargs=-1, type=click.IntRange(min=1), metavar="[PID]..."),
+        click.Argument(["job"], nargs=-1, metavar="[PID... | FOLDER]"),
         Option(
             "--read", type=FILE, metavar="FILE", help="judge what --bundle has written, here or elsewhere"
         ),
@@ -87,6 +105,7 @@ COMMAND = Command(
         JSON,
     ],
     help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
-    "preparation. PID: a process of it, a rank or torchrun; without one, the only job of this host. Nothing is stopped "
-    "or changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
+    "preparation. PID: a process of it, a rank or torchrun; without one, the only job of this host. FOLDER: that of "
+    "`rankbridge watch`, also after the job's death. Nothing is stopped or changed. Exit status: 0 healthy, 1 a "
+    "verdict, 2 no job or a bad bundle, 3 not certain.",
 )

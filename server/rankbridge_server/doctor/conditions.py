@@ -90,7 +90,7 @@ def described(rank: RankEvidence, what: Condition) -> str:
         case Condition.STOPPED:
             return "stopped by a signal or a debugger (state T)"
         case Condition.DEAD:
-            return f"dead{_exit(process.exit_status)}"
+            return f"dead: {process.reason}" if process.reason else f"dead{_exit(process.exit_status)}"
         case Condition.EXITED:
             return "exited normally"
         case Condition.TEARDOWN:

@@ -71,6 +71,9 @@ def _compared(group: Group, number: int, calls: list[tuple[int, str, Call]]) -> 
         sides: dict[object, list[tuple[int, Call]]] = defaultdict(list)
         for rank, call in members:
             sides[aspect(call)].append((rank, call))
+        # Of a job that nobody prepared, stacks tell the root of those that are still in the call, and of nobody else.
+        if aspect is _root:
+            sides.pop(None, None)
         if None not in sides and len(sides) > 1:
             ordered = sorted(sides.values(), key=lambda it: (-len(it), it[0][0]))
             return Mismatch(kind, group, number, tuple((asked(it[0][1]), tuple(it)) for it in ordered))

@@ -49,6 +49,8 @@ class Process:
     """Since when it has not run."""
     exit_status: int | None = None
     """Negative: the signal that ended it."""
+    reason: str = ""
+    """The exception that ended it, as far as it could say so."""
     children: tuple[str, ...] = ()
 
 
@@ -105,6 +107,8 @@ class RankEvidence:
     """Where `calls` are from: "flight recorder", "ring", or "" where calls are not known."""
     calls: tuple[Call, ...] = ()
     """The newest of each group, in the order in which they were issued."""
+    waiting_s: float | None = None
+    """For how long it has been in a wait for a call, as the rank itself has noted it."""
     environment: dict[str, str] = field(default_factory=dict)
     """What its start gave it: WORLD_SIZE and the like."""
     notes: tuple[str, ...] = ()
@@ -132,3 +136,8 @@ class Evidence:
     ranks: tuple[RankEvidence, ...]
     notes: tuple[str, ...] = ()
     """What could not be collected, and what would make it possible."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has ended, and only what its ranks have left is known."""
+        return all(it.is_gone for it in self.ranks)

@@ -12,6 +12,7 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<frozen |^<__arra
 _STANDARD = re.compile(r"/lib/python3\.\d+/(?!(?:site|dist)-packages/)|^<frozen ")
 _TEARDOWN = {"destroy_process_group", "_shutdown", "_exit_function", "_run_exitfuncs", "shutdown_default_pg"}
 _RENDEZVOUS = {"init_process_group", "_store_based_barrier", "new_group", "_new_process_group_helper"}
+_BEGINS = {"<module>", "_run_module_as_main"}
 MOST_FRAMES = 6
 
 
@@ -25,7 +26,7 @@ def in_collective(thread: Thread) -> Frame | None:
     for frame in thread.frames:
         if is_distributed(frame):
             return None if frame.name in _TEARDOWN else frame
-        if not _STANDARD.search(frame.file):
+        if not (_STANDARD.search(frame.file) or "/site-packages/torch/" in frame.file):
             return None
     return None
 
@@ -33,6 +34,18 @@ def in_collective(thread: Thread) -> Frame | None:
 def waits_in_collective(rank: RankEvidence) -> bool:
     """Whether a thread of it is in a collective. False if its stacks are not known."""
     return any(map(in_collective, rank.threads))
+
+
+def waits_in_torch(rank: RankEvidence) -> bool:
+    """Whether its main thread is blocked in torch's own code, as in the backward of DDP, which waits in C++."""
+    if not rank.threads or not rank.threads[0].frames:
+        return False
+    frame = rank.threads[0].frames[0]
+    return (
+        rank.process.state == "S"
+        and "/site-packages/torch/" in frame.file
+        and "/torch/utils/" not in frame.file
+    )
 
 
 def in_rendezvous(rank: RankEvidence) -> bool:
@@ -55,10 +68,13 @@ def in_teardown(rank: RankEvidence) -> bool:
     """Whether its main thread is on its way out: destroys its groups, or waits at exit."""
     if not rank.threads:
         return False
-    for frame in rank.threads[0].frames:
-        if frame.name in _TEARDOWN and (is_distributed(frame) or _STANDARD.search(frame.file)):
-            return True
-    return False
+    frames = rank.threads[0].frames
+    # What runs at exit is called by no line of the script.
+    if frames and frames[-1].name not in _BEGINS:
+        return True
+    return any(
+        it.name in _TEARDOWN and bool(is_distributed(it) or _STANDARD.search(it.file)) for it in frames
+    )
 
 
 def own(frames: Sequence[Frame]) -> tuple[Frame, ...]:

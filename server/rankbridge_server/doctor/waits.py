@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .evidence import Call, Evidence, RankEvidence
-from .stacks import waits_in_collective
+from .stacks import waits_in_collective, waits_in_torch
+
+_ONE_SIDED = {"broadcast", "reduce", "gather", "scatter", "send", "recv"}
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,33 @@ class WaitsFor:
         self._evidence = evidence
         self._ranks = {it.rank: it for it in evidence.ranks}
         self._issued = {it.rank: _issued(it) for it in evidence.ranks}
-        self._down = {it.rank for it in evidence.ranks if it.is_gone or it.is_stopped}
+        # Of a job that is over, the last moment counts, at which nobody was down.
+        down = [] if evidence.is_over else [it for it in evidence.ranks if it.is_gone or it.is_stopped]
+        self._down = {it.rank for it in down}
         self._absent: dict[tuple[str, tuple[int, ...], int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.waiting = [
-            self._waiting(it, call)
-            for it in evidence.ranks
-            for call in pending(it)
-            if it.rank not in self._down
+            it for rank in evidence.ranks if rank.rank not in self._down for it in self._pending(rank)
         ]
 
     def members(self, rank: RankEvidence, group: str) -> tuple[int, ...]:
         """Ranks of a group, as this rank knows it."""
         return next((it.ranks for it in rank.groups if it.name == group), ())
+
+    def _pending(self, rank: RankEvidence) -> list[Waiting]:
+        if rank.source != "ring":
+            return [self._waiting(rank, it) for it in _marked(rank)]
+        if not rank.calls or not _is_waiting(rank):
+            return []
+        newest = self._waiting(rank, rank.calls[-1])
+        lacking: dict[object, Waiting] = {}
+        for call in rank.calls[:-1]:
+            # A call that not all have issued is not done, unless its kind lets some ranks go on.
+            if call.kind in _ONE_SIDED or _key(call) in lacking:
+                continue
+            waiting = self._waiting(rank, call)
+            if waiting.missing or waiting.unknown:
+                lacking[_key(call)] = waiting
+        return [*lacking.values(), *([] if _key(newest.call) in lacking else [newest])]
 
     def _waiting(self, rank: RankEvidence, call: Call) -> Waiting:
         if call.is_p2p:
@@ -104,18 +121,24 @@ class WaitsFor:
         return ()
 
 
-def pending(rank: RankEvidence) -> list[Call]:
-    """The oldest pending call of each group and channel; where it is not known what is done, the newest call."""
+def _marked(rank: RankEvidence) -> list[Call]:
+    """The oldest pending call of each group and channel, where it is known which calls are done."""
     found: dict[object, Call] = {}
     for call in rank.calls:
         if call.done is False:
             found.setdefault(_key(call), call)
-    newest = rank.calls[-1] if rank.calls else None
-    if found or newest is None or newest.done is not None or rank.still is False:
-        return list(found.values())
-    if waits_in_collective(rank) or not rank.threads:
-        return [newest]
     return list(found.values())
+
+
+def _is_waiting(rank: RankEvidence) -> bool:
+    """Whether a rank of which it is not known what is done waits for a call, and not for something of its own."""
+    if rank.is_gone:
+        return True
+    if rank.still is False:
+        return False
+    if rank.waiting_s is not None or not rank.threads or waits_in_collective(rank):
+        return True
+    return waits_in_torch(rank)
 
 
 def _key(call: Call) -> object:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ...doctor.evidence import GONE, Call, Evidence, Group, Process, RankEvidence
 from ...doctor.stacks import in_collective
-from . import flight_recorder, injection, stacks
+from . import flight_recorder, injection, rings, stacks
+from .afterwards import ended
+from .injection import Answer
 from .processes import Found, Look, between, host, look
+from .rings import Record
 from .stacks import Stacks
 
 INTERVAL_S = 0.4
@@ -33,8 +38,11 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
         second = list(pool.map(_see, found))
         interval = max(interval_s, time.monotonic() - began)
         at = time.time()
-        answers = list(pool.map(lambda it: _ask(it, inject), second))
-    ranks = [_rank(*it, at) for it in zip(first, second, answers, strict=True)]
+        records = list(pool.map(_record, found))
+        # A rank that records is not asked.
+        asked = list(zip(second, records, strict=True))
+        answers = list(pool.map(lambda it: _ask(it[0], inject and it[1] is None), asked))
+    ranks = [_rank(*it, at) for it in zip(first, second, answers, records, strict=True)]
     ranks += _lost(found)
     notes = dict.fromkeys(note for it in ranks for note in it.notes)
     return Evidence(
@@ -53,13 +61,23 @@ def _see(found: Found) -> _Seen:
     )
 
 
-def _ask(seen: _Seen, inject: bool) -> injection.Answer:
+def _record(found: Found) -> Record | None:
+    path = rings.of_process(found.pid)
+    try:
+        return None if path is None else rings.read(path)
+    except (OSError, rings.BadRing):
+        return None
+
+
+def _ask(seen: _Seen, inject: bool) -> Answer:
     if not inject or seen.look.state in (GONE, "Z", "X", "T", "t"):
-        return injection.Answer()
+        return Answer()
     return injection.read(seen.found.pid, seen.stacks.threads)
 
 
-def _rank(first: _Seen, second: _Seen, answer: injection.Answer, at: float) -> RankEvidence:
+def _rank(
+    first: _Seen, second: _Seen, answer: Answer, record: rings.Record | None, at: float
+) -> RankEvidence:
     notes = [it for it in (second.stacks.trouble, answer.trouble) if it]
     groups: tuple[Group, ...] = ()
     calls: tuple[Call, ...] = ()
@@ -74,6 +92,10 @@ def _rank(first: _Seen, second: _Seen, answer: injection.Answer, at: float) -> R
             notes.append(f"rank {second.found.rank}: {error}")
         if "trouble" in content:
             notes.append(f"rank {second.found.rank}: {content['trouble']}")
+    waiting = None
+    if record is not None:
+        groups, calls, source = record.groups, record.calls, "ring"
+        waiting = None if record.waiting_since is None else max(0.0, at - record.waiting_since)
     frames = [it.frames for it in second.stacks.threads]
     made = RankEvidence(
         rank=second.found.rank,
@@ -85,10 +107,11 @@ def _rank(first: _Seen, second: _Seen, answer: injection.Answer, at: float) -> R
         still=[it.frames for it in first.stacks.threads] == frames if frames else None,
         source=source,
         calls=calls,
+        waiting_s=waiting,
         environment=second.found.environment,
         notes=tuple(notes),
     )
-    return replace(made, calls=_with_arguments(made, second.stacks, at))
+    return made if record is not None else replace(made, calls=_with_arguments(made, second.stacks, at))
 
 
 def _with_arguments(rank: RankEvidence, seen: Stacks, at: float) -> tuple[Call, ...]:
@@ -116,13 +139,16 @@ def _with_arguments(rank: RankEvidence, seen: Stacks, at: float) -> tuple[Call, 
 
 
 def _lost(found: Sequence[Found]) -> list[RankEvidence]:
-    """Ranks that were started on this host, all of whose ranks are here, and that have no process any more."""
+    """Ranks that were started on this host and have no process any more; with what they have left, if they recorded."""
     size = max(it.world_size for it in found)
-    if any(it.environment.get("LOCAL_WORLD_SIZE") != str(size) for it in found):
-        return []
     present = {it.rank for it in found}
-    return [
-        RankEvidence(rank=rank, host=host(), process=Process(state=GONE))
-        for rank in range(size)
-        if rank not in present
-    ]
+    left: dict[int, RankEvidence] = {}
+    for directory in {it.watch_directory for it in found if it.watch_directory}:
+        with suppress(OSError, rings.BadRing):
+            left |= {
+                it.rank: ended(it) for it in rings.in_directory(Path(directory)) if it.rank not in present
+            }
+    if all(it.environment.get("LOCAL_WORLD_SIZE") == str(size) for it in found):
+        for rank in {*range(size)} - present - left.keys():
+            left[rank] = RankEvidence(rank=rank, host=host(), process=Process(state=GONE))
+    return list(left.values())

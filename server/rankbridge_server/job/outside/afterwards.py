@@ -1,0 +1,51 @@
+"""Evidence of a job that has ended, from the records that its ranks have left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...doctor.evidence import GONE, Evidence, Process, RankEvidence
+from . import rings
+from .processes import NoJob, host, look
+
+
+def collect(directory: Path) -> Evidence:
+    """Evidence of the records of a folder. Raises NoJob if there is none, or if ranks still run."""
+    try:
+        found = rings.in_directory(directory)
+    except rings.BadRing as error:
+        raise NoJob(str(error)) from None
+    if not found:
+        raise NoJob(
+            f"{directory} has no records of ranks: none has called a collective under `rankbridge watch`"
+        )
+    newest = max((it.ended_at or 0.0) if it.how else it.newest for it in found)
+    return Evidence(
+        at=newest,
+        interval_s=0.0,
+        world_size=max(it.world_size for it in found),
+        ranks=tuple(ended(it) for it in found),
+    )
+
+
+def ended(record: rings.Record) -> RankEvidence:
+    """A rank that has left nothing but its record."""
+    status = {1: 0, 2: 1}.get(record.how)
+    return RankEvidence(
+        rank=record.rank,
+        pid=record.pid,
+        host=host(),
+        process=Process(state=GONE, exit_status=status, reason=record.reason),
+        groups=record.groups,
+        source="ring",
+        calls=record.calls,
+        waiting_s=None if record.waiting_since is None else max(0.0, record.newest - record.waiting_since),
+    )
+
+
+def has_ended(directory: Path) -> bool:
+    """Whether no rank of the records of this folder runs any more."""
+    try:
+        return not any(look(it.pid).state not in (GONE, "Z") for it in rings.in_directory(directory))
+    except rings.BadRing as error:
+        raise NoJob(str(error)) from None
