@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from tests.diagnose.plan import SIZE, Plan, marker
 HERE = Path(__file__).resolve().parent
 BIN = Path(sys.executable).parent
 START_S = 90.0
+ENDS_S = 8.0
+"""Within which torchrun ends a job of which a rank has failed."""
 LATER_S = 3.0
 """When the doctor is called, after the fault has begun."""
 
@@ -118,7 +120,9 @@ def _until_it_is_time(
     program: Program, plan: Plan, seed: int, folder: Path, job: subprocess.Popen[bytes]
 ) -> None:
     if program.ends:
-        job.wait(START_S)
+        _wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
+        with suppress(subprocess.TimeoutExpired):
+            job.wait(ENDS_S)
         return
     everyone = [marker(folder, rank + 100) for rank in range(SIZE)]
     wanted = everyone if program.is_right else [marker(folder, plan.victim)]

@@ -10,6 +10,8 @@ from tests.diagnose.run import Outcome
 
 from rankbridge_server.doctor.verdict import Condition, Kind
 
+_SIDED = {Kind.MISMATCH_ROOT, Kind.MISMATCH_KIND}
+
 
 @dataclass(frozen=True)
 class Score:
@@ -33,7 +35,11 @@ def score(it: Outcome) -> Score:
         return Score(kind is Kind.HEALTHY, kind is Kind.HEALTHY, not blamed, said or bool(blamed), it.seconds)
     shown = {*verdict["cycle"]} or {rank for side in verdict["sides"] for rank in side["ranks"]}
     wanted = program.involved(it.plan)
-    exact = blamed == program.blamed(it.plan) and (not wanted or wanted == shown or wanted in _sides(verdict))
+    # Without a majority, both sides must be shown, the wrong one by itself.
+    alone = not blamed and kind in _SIDED and program.blamed(it.plan) in _sides(verdict)
+    exact = alone or (
+        blamed == program.blamed(it.plan) and (not wanted or wanted == shown or wanted in _sides(verdict))
+    )
     right = kind in program.kinds and (
         not program.conditions or (bool(conditions) and conditions <= program.conditions)
     )

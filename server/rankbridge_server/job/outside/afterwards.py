@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...doctor.evidence import GONE, Evidence, Process, RankEvidence
+from ...doctor.focus import focus
 from . import rings
 from .processes import NoJob, host, look
 
@@ -20,11 +21,13 @@ def collect(directory: Path) -> Evidence:
             f"{directory} has no records of ranks: none has called a collective under `rankbridge watch`"
         )
     newest = max((it.ended_at or 0.0) if it.how else it.newest for it in found)
-    return Evidence(
-        at=newest,
-        interval_s=0.0,
-        world_size=max(it.world_size for it in found),
-        ranks=tuple(ended(it) for it in found),
+    return focus(
+        Evidence(
+            at=newest,
+            interval_s=0.0,
+            world_size=max(it.world_size for it in found),
+            ranks=tuple(ended(it) for it in found),
+        )
     )
 
 

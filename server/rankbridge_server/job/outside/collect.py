@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...doctor.evidence import GONE, Call, Evidence, Group, Process, RankEvidence
+from ...doctor.focus import focus
 from ...doctor.stacks import in_collective
 from . import flight_recorder, injection, rings, stacks
 from .afterwards import ended
@@ -20,6 +21,8 @@ from .stacks import Stacks
 
 INTERVAL_S = 0.4
 _AT_ONCE = 16
+_MOST_CALLS = 80_000
+"""Of all records together: reading more would keep the verdict waiting."""
 
 
 @dataclass(frozen=True)
@@ -33,24 +36,27 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
     """Evidence of these ranks. `inject`: whether to ask torch inside a rank, by gdb."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(found))) as pool:
         began = time.monotonic()
+        began_at = time.time()
         first = list(pool.map(_see, found))
         time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
         second = list(pool.map(_see, found))
         interval = max(interval_s, time.monotonic() - began)
         at = time.time()
-        records = list(pool.map(_record, found))
+        records = list(pool.map(lambda it: _record(it, _MOST_CALLS // len(found)), found))
         # A rank that records is not asked.
         asked = list(zip(second, records, strict=True))
         answers = list(pool.map(lambda it: _ask(it[0], inject and it[1] is None), asked))
-    ranks = [_rank(*it, at) for it in zip(first, second, answers, records, strict=True)]
+    ranks = [_rank(*it, began_at, at) for it in zip(first, second, answers, records, strict=True)]
     ranks += _lost(found)
     notes = dict.fromkeys(note for it in ranks for note in it.notes)
-    return Evidence(
-        at=at,
-        interval_s=round(interval, 3),
-        world_size=max(it.world_size for it in found),
-        ranks=tuple(sorted((replace(it, notes=()) for it in ranks), key=lambda it: it.rank)),
-        notes=tuple(notes),
+    return focus(
+        Evidence(
+            at=at,
+            interval_s=round(interval, 3),
+            world_size=max(it.world_size for it in found),
+            ranks=tuple(sorted((replace(it, notes=()) for it in ranks), key=lambda it: it.rank)),
+            notes=tuple(notes),
+        )
     )
 
 
@@ -61,10 +67,10 @@ def _see(found: Found) -> _Seen:
     )
 
 
-def _record(found: Found) -> Record | None:
+def _record(found: Found, most: int) -> Record | None:
     path = rings.of_process(found.pid)
     try:
-        return None if path is None else rings.read(path)
+        return None if path is None else rings.read(path, most)
     except (OSError, rings.BadRing):
         return None
 
@@ -76,7 +82,7 @@ def _ask(seen: _Seen, inject: bool) -> Answer:
 
 
 def _rank(
-    first: _Seen, second: _Seen, answer: Answer, record: rings.Record | None, at: float
+    first: _Seen, second: _Seen, answer: Answer, record: Record | None, began_at: float, at: float
 ) -> RankEvidence:
     notes = [it for it in (second.stacks.trouble, answer.trouble) if it]
     groups: tuple[Group, ...] = ()
@@ -111,10 +117,14 @@ def _rank(
         environment=second.found.environment,
         notes=tuple(notes),
     )
-    return made if record is not None else replace(made, calls=_with_arguments(made, second.stacks, at))
+    return (
+        made
+        if record is not None
+        else replace(made, calls=_with_arguments(made, second.stacks, began_at, at))
+    )
 
 
-def _with_arguments(rank: RankEvidence, seen: Stacks, at: float) -> tuple[Call, ...]:
+def _with_arguments(rank: RankEvidence, seen: Stacks, began_at: float, at: float) -> tuple[Call, ...]:
     """Its calls, with what its stack says of the one that it is in: the root; peer and tag of a send or receive."""
     arguments = seen.arguments or {}
     frame = next((it for thread in rank.threads if (it := in_collective(thread))), None)
@@ -133,8 +143,11 @@ def _with_arguments(rank: RankEvidence, seen: Stacks, at: float) -> tuple[Call, 
             called_at=None if since is None else at - since,
         )
         return (*rank.calls, call)
-    if rank.calls and rank.calls[-1].kind == frame.name and not rank.calls[-1].done:
-        return (*rank.calls[:-1], replace(rank.calls[-1], root=peer))
+    newest = rank.calls[-1] if rank.calls else None
+    # A rank that moves may have been in another call when its stack was read.
+    stays = newest is not None and not newest.done and (newest.called_at or at) < began_at
+    if newest is not None and stays and newest.kind == frame.name:
+        return (*rank.calls[:-1], replace(newest, root=peer))
     return rank.calls
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,6 @@ from ..watch.ring import (
     TEXT_BYTES,
     WAITING,
 )
-from .flight_recorder import KEPT
 
 _DOUBLE = struct.Struct("<d")
 _LONG = struct.Struct("<q")
@@ -72,18 +70,18 @@ def of_process(pid: int) -> Path | None:
     return None
 
 
-def in_directory(directory: Path) -> list[Record]:
+def in_directory(directory: Path, most: int = CAPACITY) -> list[Record]:
     """The record of each rank that has one there: of several, that which was written last. Raises BadRing."""
     newest: dict[int, Record] = {}
     for path in sorted(directory.glob(f"*{SUFFIX}")):
-        record = read(path)
+        record = read(path, most)
         if record.rank not in newest or newest[record.rank].newest < record.newest:
             newest[record.rank] = record
     return [newest[it] for it in sorted(newest)]
 
 
-def read(path: Path) -> Record:
-    """Reads a record. Raises BadRing, OSError."""
+def read(path: Path, most: int = CAPACITY) -> Record:
+    """Reads a record, of its newest calls at most so many. Raises BadRing, OSError."""
     data = path.read_bytes()
     if len(data) < HEADER_BYTES + TEXT_BYTES or data[: len(MAGIC)] != MAGIC:
         raise BadRing(f"{path} is no record of `rankbridge watch`, or is cut off")
@@ -94,7 +92,7 @@ def read(path: Path) -> Record:
         texts = [json.loads(it) for it in data[HEADER_BYTES : HEADER_BYTES + used].splitlines()]
         groups = {at: _group(it) for at, it in enumerate(texts, 1) if "group" in it}
         sites = {at: _site(it) for at, it in enumerate(texts, 1) if "site" in it}
-        calls, newest = _calls(data, groups, sites)
+        calls, newest = _calls(data, groups, sites, most)
     except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:
         raise BadRing(f"{path} is damaged: {error!r}") from None
     waiting, ended = _DOUBLE.unpack_from(data, WAITING)[0], _DOUBLE.unpack_from(data, ENDED)[0]
@@ -123,7 +121,7 @@ def _site(it: Mapping[str, Any]) -> Frame:
 
 
 def _calls(
-    data: bytes, groups: Mapping[int, Group], sites: Mapping[int, Frame]
+    data: bytes, groups: Mapping[int, Group], sites: Mapping[int, Frame], most: int
 ) -> tuple[tuple[Call, ...], float]:
     start = HEADER_BYTES + TEXT_BYTES
     places = []
@@ -131,16 +129,15 @@ def _calls(
         count = _LONG.unpack_from(data, at)[0]
         if count:
             places.append((count, at))
-    kept: dict[str, deque[tuple[int, Call]]] = defaultdict(lambda: deque(maxlen=KEPT))
+    calls = []
     newest = 0.0
-    for count, at in sorted(places):
+    for _, at in sorted(places)[-most:]:
         fields = RECORD.unpack_from(data, at)
         group = groups.get(fields[8])
         if group is not None:
-            kept[group.name].append((count, _call(fields, group, sites)))
+            calls.append(_call(fields, group, sites))
             newest = max(newest, fields[1], fields[2])
-    calls = sorted((it for of_group in kept.values() for it in of_group), key=lambda it: it[0])
-    return tuple(call for _, call in calls), newest
+    return tuple(calls), newest
 
 
 def _call(fields: tuple[Any, ...], group: Group, sites: Mapping[int, Frame]) -> Call:
