@@ -157,7 +157,6 @@ FAULTS = (
         unprepared=False,
         ends=True,
     ),
-    Program("never_waited", "a call that nobody waits for", frozenset({Kind.NEVER_WAITED}), unprepared=False),
 )
 RIGHT = (
     _right("fast", "a fast loop"),

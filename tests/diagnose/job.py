@@ -358,17 +358,6 @@ def raises(job: Job) -> None:
     stall(job, fail, (PLAN.victim,))
 
 
-def never_waited(job: Job) -> None:
-    def step(it: int) -> None:
-        batch = job.next_batch(it)
-        dist.all_reduce(batch, async_op=True) if PLAN.victim == RANK else dist.all_reduce(batch)
-        if it == PLAN.step:
-            hit()
-        dist.all_reduce(torch.ones(2))
-
-    run(step)
-
-
 def slow_rank(job: Job) -> None:
     def step(it: int) -> None:
         if PLAN.victim == RANK:

@@ -19,6 +19,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def _run(options: Options) -> int:
+    from ..job.outside.afterwards import note_end
     from ..job.watch import DIRECTORY
 
     directory = options.record or Path(tempfile.mkdtemp(prefix="rankbridge-watch-"))
@@ -32,6 +33,7 @@ def _run(options: Options) -> int:
         return 127 if isinstance(error, FileNotFoundError) else 126
     with _passed_on(process):
         status = process.wait()
+    note_end(directory)
     if status:
         _explain(directory)
     return status if status >= 0 else 128 - status

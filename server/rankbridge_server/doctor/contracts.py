@@ -58,6 +58,38 @@ def mismatches(evidence: Evidence) -> list[Mismatch]:
     return sorted(found, key=_began)
 
 
+@dataclass(frozen=True)
+class TooLarge:
+    """A send that does not fit into the receive that takes it."""
+
+    sender: int
+    send: Call
+    receiver: int
+    recv: Call
+
+
+def too_large(evidence: Evidence) -> TooLarge | None:
+    """The first such pair: the nth send of one rank to another with a tag, and the nth receive of it."""
+    sends: dict[tuple[object, ...], tuple[int, Call]] = {}
+    receives: dict[tuple[object, ...], tuple[int, Call]] = {}
+    for rank in evidence.ranks:
+        for call in rank.calls:
+            if call.kind == "send":
+                sends[call.group, rank.rank, call.peer, call.tag, call.number] = rank.rank, call
+            elif call.kind == "recv":
+                receives[call.group, call.peer, rank.rank, call.tag, call.number] = rank.rank, call
+    found = [
+        TooLarge(*sends[key], *receives[key])
+        for key in sends.keys() & receives.keys()
+        if _elements(sends[key][1]) > _elements(receives[key][1]) > 0
+    ]
+    return min(found, key=lambda it: it.send.called_at or 0.0, default=None)
+
+
+def _elements(call: Call) -> int:
+    return sum(prod(it) for it in call.shapes)
+
+
 def _began(it: Mismatch) -> float:
     return min((call.called_at or 0.0) for _, calls in it.sides for _, call in calls)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .absence import culprit, waits
-from .contracts import mismatches
+from .contracts import asked, mismatches, too_large
 from .evidence import Call, Evidence, RankEvidence
 from .order import swaps
 from .verdict import Condition, Culprit, Kind, Side, Verdict
 from .waits import WaitsFor
-from .words import group_name, rank_intervals
+from .words import called, group_name, rank_intervals
 
 _NAMES = {
     Kind.MISMATCH_KIND: "collective",
@@ -40,6 +40,27 @@ def contracts(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict
         waits=waits(evidence, graph),
         advice="make the calls agree on every rank"
         + ("" if first.minority else "; neither side is a majority, so either may be the wrong one"),
+    )
+
+
+def sizes(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
+    """A send that is larger than its receive."""
+    found = too_large(evidence)
+    if found is None:
+        return None
+    pair = sorted(((found.sender, found.send), (found.receiver, found.recv)), key=lambda it: it[0])
+    return Verdict(
+        kind=Kind.MISMATCH_SHAPE,
+        summary=f"rank {found.sender} sends more than rank {found.receiver} receives: {asked(found.send)}; "
+        f"{asked(found.recv)}",
+        confidence=0.95,
+        call=called(found.recv, evidence),
+        sides=tuple(
+            Side(ranks=(rank,), what=asked(call), sites=(call.site,) if call.site else ())
+            for rank, call in pair
+        ),
+        waits=waits(evidence, graph),
+        advice="make the tensors of the send and of the receive alike",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from . import absence, circles, disagreements, rendezvous, stacks_alone, steadiness
+from . import absence, circles, deaths, disagreements, rendezvous, stacks_alone, steadiness
 from .evidence import Evidence
 from .patience import PATIENCE_S
 from .verdict import Kind, Verdict
@@ -17,7 +17,9 @@ RULES: tuple[Rule, ...] = (
     rendezvous.wrong_environment,
     disagreements.membership,
     disagreements.contracts,
+    disagreements.sizes,
     disagreements.changed_order,
+    deaths.died,
     absence.unmatched,
     absence.absent,
     circles.circle,

@@ -16,8 +16,6 @@ _BEGINNING = 2.5
 
 def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> float:
     """Seconds that others wait for this rank before that is worth a word."""
-    if evidence.is_over:
-        return 0.0
     if late is None or late.is_gone or late.is_stopped:
         return base_s
     times = [it.called_at for it in late.calls if it.called_at is not None]

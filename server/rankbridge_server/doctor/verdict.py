@@ -28,8 +28,6 @@ class Kind(StrEnum):
     P2P_UNMATCHED = "p2p_unmatched"
     RENDEZVOUS = "rendezvous"
     """A rank does not come to init_process_group, or the number of ranks is wrong."""
-    NEVER_WAITED = "never_waited"
-    """Calls that nobody waits for."""
     SLOW = "slow"
     """The job moves, and one rank keeps the others waiting."""
     NETWORK = "network"

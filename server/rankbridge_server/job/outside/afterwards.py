@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from ...doctor.evidence import GONE, Evidence, Process, RankEvidence
 from ...doctor.focus import focus
 from . import rings
 from .processes import NoJob, host, look
+
+_ENDED = "ended"
 
 
 def collect(directory: Path) -> Evidence:
@@ -20,7 +23,7 @@ def collect(directory: Path) -> Evidence:
         raise NoJob(
             f"{directory} has no records of ranks: none has called a collective under `rankbridge watch`"
         )
-    newest = max((it.ended_at or 0.0) if it.how else it.newest for it in found)
+    newest = max([_ended_at(directory), *((it.ended_at or 0.0) if it.how else it.newest for it in found)])
     return focus(
         Evidence(
             at=newest,
@@ -29,6 +32,18 @@ def collect(directory: Path) -> Evidence:
             ranks=tuple(ended(it) for it in found),
         )
     )
+
+
+def note_end(directory: Path) -> None:
+    """Notes that the job ends now: how long its ranks have waited would not be known otherwise."""
+    (directory / _ENDED).write_text(repr(time.time()))
+
+
+def _ended_at(directory: Path) -> float:
+    try:
+        return float((directory / _ENDED).read_text())
+    except (OSError, ValueError):
+        return 0.0
 
 
 def ended(record: rings.Record) -> RankEvidence:

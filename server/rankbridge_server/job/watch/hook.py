@@ -38,6 +38,7 @@ _PEERS = ("dst", "src")
 _INPUTS = ("input_tensors", "input_tensor", "inputs", "input_list", "input", "tensors", "tensor")
 _NO_TENSORS = ("barrier", "monitored_barrier")
 _DEEPEST = 40
+_libraries: list[Any] = []
 
 
 class _Group:
@@ -62,7 +63,7 @@ class _Recorder:
         self._ring: Ring | None = None
         self._pid = os.getpid()
         self._groups: dict[str, _Group] = {}
-        self._sites: dict[tuple[CodeType, int], int] = {}
+        self._sites: dict[tuple[int, int], tuple[int, CodeType]] = {}
         self._own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
         self._dtypes = {
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
@@ -110,12 +111,13 @@ class _Recorder:
             frame = frame.f_back
         if frame is None:
             return 0
-        key = (frame.f_code, frame.f_lasti)
+        # A code object hashes all of its instructions: its identity is enough, as long as it is kept.
+        key = (id(code), frame.f_lasti)
         known = self._sites.get(key)
         if known is None:
             content = {"site": code.co_name, "file": code.co_filename, "line": frame.f_lineno}
-            known = self._sites[key] = self._ring.text(content) if self._ring is not None else 0
-        return known
+            known = self._sites[key] = (self._ring.text(content) if self._ring is not None else 0), code
+        return known[0]
 
     def dtype(self, tensor: Any) -> int:
         """Number of a tensor's dtype."""
@@ -143,7 +145,13 @@ def install(create: Callable[[], Ring]) -> None:
     _watch_end(recorder)
     os.register_at_fork(after_in_child=recorder.forked)
     # Without a reference, the library would take its hooks back.
-    install.library = library  # type: ignore[attr-defined]
+    _libraries.append(library)
+
+
+def remove() -> None:
+    """Takes the hooks of the dispatcher back; waits and the end go on being recorded."""
+    while _libraries:
+        _libraries.pop()._destroy()
 
 
 def _hook(recorder: _Recorder, operator: Any, kind: str, key: Any, groups: Any) -> Callable[..., Any]:
@@ -227,7 +235,7 @@ def _complain(recorder: _Recorder, error: Exception) -> None:
 
 
 def _watch_waits(recorder: _Recorder, work: Any) -> None:
-    wait, now = work.wait, time.time
+    wait, now = getattr(work.wait, "bare", work.wait), time.time
 
     def watched(self: Any, *args: Any, **named: Any) -> Any:
         ring = recorder._ring
@@ -240,6 +248,7 @@ def _watch_waits(recorder: _Recorder, work: Any) -> None:
             ring.waiting(0.0)
 
     watched.__doc__ = wait.__doc__
+    watched.bare = wait  # type: ignore[attr-defined]
     work.wait = watched
 
 
