@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.diagnose.faults import PROGRAMS, Program
+from tests.diagnose.recorded import anonymous, name
 from tests.diagnose.run import diagnose
 from tests.diagnose.score import Score, row, score
 
@@ -33,10 +34,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
     lines = [HEAD]
-    every: dict[str, tuple[list[Score], list[Score]]] = {name: ([], []) for name in options.jobs}
+    every: dict[str, tuple[list[Score], list[Score]]] = {job: ([], []) for job in options.jobs}
     blamed = 0
-    for name in options.names or PROGRAMS:
-        program = PROGRAMS[name]
+    for it in options.names or PROGRAMS:
+        program = PROGRAMS[it]
         for job in options.jobs:
             if not (program.watched if job == "watched" else program.unprepared):
                 lines.append(row([program.what, job], []))
@@ -60,9 +61,11 @@ def main(arguments: list[str]) -> int:
 def _one(program: Program, seed: int, job: str, options: argparse.Namespace) -> Score:
     bundle = None
     if options.bundles is not None:
-        options.bundles.mkdir(exist_ok=True)
-        bundle = options.bundles / f"{program.name}-{job}-{seed}.json"
+        options.bundles.mkdir(parents=True, exist_ok=True)
+        bundle = options.bundles / name(program, job, seed)
     outcome = diagnose(program, seed, job == "watched", bundle)
+    if bundle is not None:
+        bundle.write_text(anonymous(bundle.read_text()))
     found = score(outcome)
     good = found.detected and found.right_kind and found.exact and not found.false_blame
     print(

@@ -48,7 +48,6 @@ def status(verdict: Verdict) -> int:
 
 
 def _collected(options: Options) -> Evidence:
-    from ..job.outside import afterwards
     from ..job.outside.collect import collect
     from ..job.outside.processes import NoJob, find
 
@@ -56,20 +55,20 @@ def _collected(options: Options) -> Evidence:
     if not folders:
         return collect(find([int(it) for it in options.job]), inject=options.inject)
     if len(options.job) > 1 or not folders[0].is_dir():
-        raise NoJob(f"{folders[0]} is neither a process nor a folder of `rankbridge watch`")
-    return (
-        afterwards.collect(folders[0]) if afterwards.has_ended(folders[0]) else _watched(folders[0], options)
-    )
+        raise NoJob(f"{folders[0]} is neither a process nor a folder")
+    return _of_folder(folders[0], options)
 
 
-def _watched(folder: Path, options: Options) -> Evidence:
-    from ..doctor.evidence import GONE
-    from ..job.outside import rings
+def _of_folder(folder: Path, options: Options) -> Evidence:
+    """Of records that ranks still write, of those that they have left, or of dumps of torch's flight recorder."""
+    from ..job.outside import afterwards, dumps
     from ..job.outside.collect import collect
-    from ..job.outside.processes import find, look
+    from ..job.outside.processes import find
 
-    running = [it.pid for it in rings.in_directory(folder) if look(it.pid).state not in (GONE, "Z")]
-    return collect(find(running), inject=options.inject)
+    if not afterwards.has_records(folder):
+        return dumps.collect(folder)
+    running = afterwards.running(folder)
+    return collect(find(running), inject=options.inject) if running else afterwards.collect(folder)
 
 
 def _text(path: Path) -> str:
@@ -106,6 +105,6 @@ COMMAND = Command(
     ],
     help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
     "preparation. PID: a process of it, a rank or torchrun; without one, the only job of this host. FOLDER: that of "
-    "`rankbridge watch`, also after the job's death. Nothing is stopped or changed. Exit status: 0 healthy, 1 a "
-    "verdict, 2 no job or a bad bundle, 3 not certain.",
+    "`rankbridge watch`, also after the job's death, or one with dumps of torch's flight recorder. Nothing is stopped "
+    "or changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...doctor.evidence import GONE, Evidence, Process, RankEvidence
 from ...doctor.focus import focus
+from ..watch.ring import SUFFIX
 from . import rings
 from .processes import NoJob, host, look
 
@@ -14,7 +15,7 @@ _ENDED = "ended"
 
 
 def collect(directory: Path) -> Evidence:
-    """Evidence of the records of a folder. Raises NoJob if there is none, or if ranks still run."""
+    """Evidence of the records of a folder. Raises NoJob if there is none."""
     try:
         found = rings.in_directory(directory)
     except rings.BadRing as error:
@@ -61,9 +62,15 @@ def ended(record: rings.Record) -> RankEvidence:
     )
 
 
-def has_ended(directory: Path) -> bool:
-    """Whether no rank of the records of this folder runs any more."""
+def has_records(directory: Path) -> bool:
+    """Whether ranks have written records there."""
+    return any(directory.glob(f"*{SUFFIX}"))
+
+
+def running(directory: Path) -> list[int]:
+    """Processes that still write their records of this folder. Raises NoJob."""
     try:
-        return not any(look(it.pid).state not in (GONE, "Z") for it in rings.in_directory(directory))
+        found = rings.in_directory(directory, most=1)
     except rings.BadRing as error:
         raise NoJob(str(error)) from None
+    return [it.pid for it in found if look(it.pid).state not in (GONE, "Z")]
