@@ -41,6 +41,8 @@ class Program:
     unprepared: bool = True
     """Whether it can be told of a job that nobody prepared: it hangs, and what differs can be seen."""
     watched: bool = True
+    later_s: float = 3.0
+    """When the doctor is called, after the fault has begun."""
     ends: bool = False
     """Whether the fault ends the job: only a record that outlives it tells why."""
 
@@ -100,6 +102,7 @@ FAULTS = (
         "one rank does not come to init_process_group",
         frozenset({Kind.RENDEZVOUS}),
         frozenset({Condition.ASLEEP}),
+        later_s=12.0,
     ),
     _differs("other_collective", "another collective", Kind.MISMATCH_KIND),
     _differs("extra_barrier", "a barrier that the others do not call", Kind.MISMATCH_KIND),

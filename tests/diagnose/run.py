@@ -25,8 +25,6 @@ BIN = Path(sys.executable).parent
 START_S = 90.0
 ENDS_S = 8.0
 """Within which torchrun ends a job of which a rank has failed."""
-LATER_S = 3.0
-"""When the doctor is called, after the fault has begun."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def _until_it_is_time(
 
     _wait_for(have_come)
     # When somebody asks is chance where nothing is wrong.
-    time.sleep(random.Random(seed).uniform(0.2, 3.5) if program.is_right else LATER_S)
+    time.sleep(random.Random(seed).uniform(0.2, 3.5) if program.is_right else program.later_s)
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:

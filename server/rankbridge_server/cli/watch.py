@@ -15,7 +15,7 @@ import click
 
 from .options import FILE, Command, Option, Options
 
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
 def _run(options: Options) -> int:
@@ -31,10 +31,11 @@ def _run(options: Options) -> int:
     except OSError as error:
         print(f"rankbridge watch: {options.command[0]}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
-    with _passed_on(process):
+    signals: list[str] = []
+    with _passed_on(process, signals):
         status = process.wait()
-    note_end(directory)
-    if status:
+    note_end(directory, signals[0] if signals else "")
+    if status and not signals:
         _explain(directory)
     return status if status >= 0 else 128 - status
 
@@ -48,15 +49,20 @@ def _path() -> str:
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals to this process are the job's. Ctrl-C reaches both: the job ends, and this process with it."""
-    before = {it: signal.signal(it, lambda number, _: process.send_signal(number)) for it in _FORWARDED}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _passed_on(process: subprocess.Popen[bytes], signals: list[str]) -> Iterator[None]:
+    """Signals to this process are the job's, and are noted. Ctrl-C reaches both: this process ends after the job."""
+
+    def handler(number: int, frame: object) -> None:
+        signals.append(signal.Signals(number).name)
+        if number != signal.SIGINT:
+            process.send_signal(number)
+
+    before = {it: signal.signal(it, handler) for it in (*_FORWARDED, signal.SIGINT)}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 def _explain(directory: Path) -> None:

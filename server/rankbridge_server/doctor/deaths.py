@@ -19,7 +19,7 @@ _FOLLOWS = re.compile(
 
 def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """The ranks that ended on their own account while others waited for them, or after an exception of their own."""
-    if not evidence.is_over:
+    if not evidence.is_over or evidence.ended_by:
         return None
     first = [it for it in evidence.ranks if _by_itself(it)] or _silent(evidence, graph)
     lacking = [it for rank in first for it in graph.blocked_by(rank.rank)]
@@ -53,6 +53,9 @@ def _by_itself(rank: RankEvidence) -> bool:
 def _silent(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
     """Ranks for which others waited, and that ended without an exception, where others ended with one that followed."""
     followed = {it.rank for it in evidence.ranks if it.process.reason and _FOLLOWS.search(it.process.reason)}
-    if not followed or any("KeyboardInterrupt" in it.process.reason for it in evidence.ranks):
+    # Where signals ended several, who was first is not known.
+    if 2 * len(followed) < len(evidence.ranks) or any(
+        "Interrupt" in it.process.reason for it in evidence.ranks
+    ):
         return []
-    return [it for it in evidence.ranks if it.rank in graph.sinks and it.rank not in followed]
+    return [it for it in evidence.ranks if it.rank in graph.sinks] if followed.isdisjoint(graph.sinks) else []

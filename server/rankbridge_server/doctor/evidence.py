@@ -102,7 +102,9 @@ class RankEvidence:
     threads: tuple[Thread, ...] = ()
     """Of the second look. The main thread is the first."""
     still: bool | None = None
-    """Whether no stack differed between both looks."""
+    """Whether its main thread was at the same place in both looks."""
+    begun: bool | None = None
+    """Whether it has a process group."""
     source: str = ""
     """Where `calls` are from: "flight recorder", "ring", or "" where calls are not known."""
     calls: tuple[Call, ...] = ()
@@ -134,6 +136,8 @@ class Evidence:
     """Between both looks."""
     world_size: int
     ranks: tuple[RankEvidence, ...]
+    ended_by: str = ""
+    """The signal with which somebody has ended the job from outside."""
     notes: tuple[str, ...] = ()
     """What could not be collected, and what would make it possible."""
 

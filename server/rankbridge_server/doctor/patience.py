@@ -10,7 +10,7 @@ PATIENCE_S = 2.0
 _TIMES_LONGEST = 2.0
 """As many times the rank's longest pause so far."""
 _FEW = 3
-_BEGINNING = 2.5
+BEGINNING = 2.5
 """As many times the patience while a rank has called too little to know its pauses: jobs begin slowly."""
 
 
@@ -20,6 +20,6 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
         return base_s
     times = [it.called_at for it in late.calls if it.called_at is not None]
     if len(times) < _FEW:
-        return base_s * _BEGINNING
+        return base_s * BEGINNING
     longest = max(later - earlier for earlier, later in pairwise(times))
     return max(base_s, _TIMES_LONGEST * longest)

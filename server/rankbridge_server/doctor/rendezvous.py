@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .absence import culprit
 from .evidence import Evidence
+from .patience import BEGINNING
 from .stacks import in_init, site
 from .verdict import Kind, Side, Verdict, Wait
 from .waits import WaitsFor
@@ -39,23 +40,18 @@ def wrong_environment(evidence: Evidence, graph: WaitsFor, patience_s: float) ->
 def not_begun(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """Ranks that wait in init_process_group for others that are not in it."""
     waiting = [it for it in evidence.ranks if in_init(it) and it.still]
-    blocked = max((it.process.blocked_s or 0.0 for it in waiting), default=0.0)
-    if not waiting or blocked < patience_s:
+    if max((it.process.blocked_s or 0.0 for it in waiting), default=0.0) < BEGINNING * patience_s:
         return None
-    late = [it for it in evidence.ranks if not in_init(it) and not it.groups and (it.still or it.is_gone)]
-    absent = sorted({*range(evidence.world_size)} - {it.rank for it in evidence.ranks})
-    late = [it for it in late if it.is_gone or it.is_stopped or it.threads]
-    if not late and not absent:
-        return None
+    # Jobs begin slowly: a rank that moves, or has not been at one place for long, may be on its way.
+    long = BEGINNING * patience_s
+    late = [
+        it
+        for it in evidence.ranks
+        if not in_init(it)
+        and (it.is_gone or (it.begun is False and it.still and (it.process.blocked_s or 0) >= long))
+    ]
     if not late:
-        return Verdict(
-            kind=Kind.RENDEZVOUS,
-            summary=f"{rank_intervals([it.rank for it in waiting])} wait in init_process_group, and no process of "
-            f"{rank_intervals(absent)} was found on this host, of WORLD_SIZE {evidence.world_size}",
-            confidence=0.7,
-            waits=_waits(evidence),
-            advice="is WORLD_SIZE right? Were all ranks started, with this MASTER_ADDR and MASTER_PORT?",
-        )
+        return None
     culprits = tuple(culprit(it, evidence, 0.9) for it in late)
     numbers = [it.rank for it in culprits]
     return Verdict(

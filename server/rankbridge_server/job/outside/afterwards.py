@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -24,27 +25,33 @@ def collect(directory: Path) -> Evidence:
         raise NoJob(
             f"{directory} has no records of ranks: none has called a collective under `rankbridge watch`"
         )
-    newest = max([_ended_at(directory), *((it.ended_at or 0.0) if it.how else it.newest for it in found)])
+    at, by = _end(directory)
+    newest = max([at, *((it.ended_at or 0.0) if it.how else it.newest for it in found)])
     return focus(
         Evidence(
             at=newest,
             interval_s=0.0,
+            ended_by=by,
             world_size=max(it.world_size for it in found),
             ranks=tuple(ended(it) for it in found),
         )
     )
 
 
-def note_end(directory: Path) -> None:
-    """Notes that the job ends now: how long its ranks have waited would not be known otherwise."""
-    (directory / _ENDED).write_text(repr(time.time()))
+def note_end(directory: Path, ended_by: str) -> None:
+    """Notes that the job ends now, and by which signal from outside, if by one.
+
+    How long its ranks have waited would not be known otherwise.
+    """
+    (directory / _ENDED).write_text(json.dumps({"at": time.time(), "by": ended_by}))
 
 
-def _ended_at(directory: Path) -> float:
+def _end(directory: Path) -> tuple[float, str]:
     try:
-        return float((directory / _ENDED).read_text())
-    except (OSError, ValueError):
-        return 0.0
+        noted = json.loads((directory / _ENDED).read_text())
+        return float(noted["at"]), str(noted["by"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0, ""
 
 
 def ended(record: rings.Record) -> RankEvidence:

@@ -88,21 +88,23 @@ def _rank(
     groups: tuple[Group, ...] = ()
     calls: tuple[Call, ...] = ()
     source = ""
+    begun: bool | None = None
     content = answer.content
     if content is not None:
         try:
             groups = flight_recorder.groups(content.get("groups", {}))
             calls = flight_recorder.calls(content.get("trace", {}))
             source = "flight recorder" if "trace" in content else ""
+            begun = content.get("rank") is not None
         except flight_recorder.BadTrace as error:
             notes.append(f"rank {second.found.rank}: {error}")
         if "trouble" in content:
             notes.append(f"rank {second.found.rank}: {content['trouble']}")
     waiting = None
     if record is not None:
-        groups, calls, source = record.groups, record.calls, "ring"
+        groups, calls, source, begun = record.groups, record.calls, "ring", True
         waiting = None if record.waiting_since is None else max(0.0, at - record.waiting_since)
-    frames = [it.frames for it in second.stacks.threads]
+    mine = [it.stacks.threads[0].frames if it.stacks.threads else None for it in (first, second)]
     made = RankEvidence(
         rank=second.found.rank,
         pid=second.found.pid,
@@ -110,7 +112,8 @@ def _rank(
         process=between(first.look, second.look),
         groups=groups,
         threads=second.stacks.threads,
-        still=[it.frames for it in first.stacks.threads] == frames if frames else None,
+        still=None if mine[1] is None else mine[0] == mine[1],
+        begun=begun,
         source=source,
         calls=calls,
         waiting_s=waiting,

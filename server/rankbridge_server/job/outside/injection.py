@@ -49,6 +49,10 @@ def read(pid: int, threads: Sequence[Thread]) -> Answer:
     program = shutil.which("gdb")
     if program is None:
         return Answer(trouble=INSTALL)
+    if not threads:
+        return Answer(
+            trouble=f"process {pid} was not asked for its collectives: without its stacks that is not safe"
+        )
     place = _thread(pid, threads)
     if place is None:
         return Answer(

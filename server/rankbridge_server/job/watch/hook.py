@@ -44,8 +44,9 @@ _libraries: list[Any] = []
 class _Group:
     """What the record knows of a process group."""
 
-    def __init__(self, number: int, ranks: Sequence[int]) -> None:
+    def __init__(self, number: int, identity: int, ranks: Sequence[int]) -> None:
         self.number = number
+        self.identity = identity
         self.ranks = ranks
         self.calls = 0
         self.channels: dict[tuple[int, int, int], int] = {}
@@ -87,7 +88,7 @@ class _Recorder:
         """What is known of a group, which is written at its first call."""
         name = group.group_name
         known = self._groups.get(name)
-        if known is None:
+        if known is None or (known.identity != id(group) and self._is_new(group, known)):
             from torch.distributed import distributed_c10d as c10d
 
             try:
@@ -96,8 +97,19 @@ class _Recorder:
                 ranks = list(range(group.size()))
             ring = self._ring
             content = {"group": name, "ranks": ranks, "description": group.group_desc}
-            known = self._groups[name] = _Group(ring.text(content) if ring is not None else 0, ranks)
+            known = self._groups[name] = _Group(
+                ring.text(content) if ring is not None else 0, id(group), ranks
+            )
         return known
+
+    def _is_new(self, group: Any, known: _Group) -> bool:
+        """Whether a group of a known name was made anew. One that torch does not list has another wrapper each time."""
+        from torch.distributed import distributed_c10d as c10d
+
+        if group in c10d._world.pg_names:
+            return True
+        known.identity = id(group)
+        return False
 
     def site(self) -> int:
         """The line outside of torch that calls."""
