@@ -14,12 +14,12 @@ from tests.diagnose.recorded import anonymous, name
 from tests.diagnose.run import diagnose
 from tests.diagnose.score import Score, row, score
 
-HEAD = """| program | job | detected | kind right | ranks exact | false blame | p50 s | max s |
-| --- | --- | --- | --- | --- | --- | --- | --- |"""
+HEAD = """| program | detected | kind right | ranks exact | false blame | p50 s | max s |
+| --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs them, prints each that was not right, and writes the table."""
+    """Runs them, prints each that was not right, and writes the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.diagnose", description=__doc__)
     parser.add_argument("names", nargs="*", help="programs (default: all)")
     parser.add_argument(
@@ -29,33 +29,33 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--jobs", nargs="+", choices=["unprepared", "watched"], default=["unprepared", "watched"]
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table into this page")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables into this page")
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="keep the evidence of each run")
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
-    lines = [HEAD]
-    every: dict[str, tuple[list[Score], list[Score]]] = {job: ([], []) for job in options.jobs}
     blamed = 0
-    for it in options.names or PROGRAMS:
-        program = PROGRAMS[it]
-        for job in options.jobs:
-            if not (program.watched if job == "watched" else program.unprepared):
-                lines.append(row([program.what, job], []))
-                continue
-            scores = []
-            for seed in range(options.first, options.first + options.seeds):
-                scores.append(_one(program, seed, job, options))
-            every[job][program.is_right].extend(scores)
-            blamed += sum(it.false_blame for it in scores)
-            lines.append(row([program.what, job], scores))
-    for job, (wrong, right) in every.items():
-        lines.append(row(["**all faults**", job], wrong))
-        lines.append(row(["**all that is right**", job], right))
-    text = "\n".join(lines)
-    print(text)
-    if options.write is not None:
-        _insert(options.write, text)
+    for job in options.jobs:
+        scores = {it: _scores(PROGRAMS[it], job, options) for it in options.names or PROGRAMS}
+        blamed += sum(it.false_blame for them in scores.values() for it in them)
+        text = _table(scores)
+        print(text)
+        if options.write is not None:
+            _insert(options.write, job, text)
     return 1 if blamed else 0
+
+
+def _scores(program: Program, job: str, options: argparse.Namespace) -> list[Score]:
+    if not (program.watched if job == "watched" else program.unprepared):
+        return []
+    return [_one(program, seed, job, options) for seed in range(options.first, options.first + options.seeds)]
+
+
+def _table(scores: dict[str, list[Score]]) -> str:
+    lines = [HEAD, *(row(PROGRAMS[name].what, it) for name, it in scores.items() if it)]
+    for title, is_right in (("**all that goes wrong**", False), ("**all that is right**", True)):
+        them = [it for name, of in scores.items() if PROGRAMS[name].is_right is is_right for it in of]
+        lines.append(row(title, them))
+    return "\n".join(lines)
 
 
 def _one(program: Program, seed: int, job: str, options: argparse.Namespace) -> Score:
@@ -78,9 +78,9 @@ def _one(program: Program, seed: int, job: str, options: argparse.Namespace) -> 
     return found
 
 
-def _insert(page: Path, table: str) -> None:
+def _insert(page: Path, job: str, table: str) -> None:
     text = page.read_text()
-    begin, end = "<!-- diagnose: begin -->\n", "<!-- diagnose: end -->"
+    begin, end = f"<!-- {job}: begin -->\n", f"<!-- {job}: end -->"
     before, _, rest = text.partition(begin)
     after = rest.partition(end)[2]
     page.write_text(f"{before}{begin}{table}\n{end}{after}")

@@ -84,6 +84,7 @@ FAULTS = (
     _late("gil_in_thread", "Python's lock held by another thread", Condition.GIL_HELD),
     _late("stopped", "SIGSTOP", Condition.STOPPED),
     _late("child", "a child that does not end", Condition.WAITING_FOR_CHILD),
+    _late("moving_threads", "asleep, and a thread of every rank moves", Condition.ASLEEP),
     _late("in_ddp", "asleep before DDP's backward", Condition.ASLEEP),
     _late("in_subgroup", "asleep in one group; the others wait in the world", Condition.ASLEEP),
     _late("in_objects", "asleep before all_gather_object", Condition.ASLEEP),
@@ -172,6 +173,7 @@ RIGHT = (
     _right("other_lines", "the root calls from another line"),
     _right("overlapped", "eight calls at once"),
     _right("training", "DDP"),
+    _right("made_anew", "the groups destroyed and made anew"),
     _right("idle", "all ranks idle"),
     _right("slow_start", "rank 0 prepares for long"),
 )

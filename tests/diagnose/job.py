@@ -75,6 +75,17 @@ def stall(job: Job, what: Callable[[], None], victims: tuple[int, ...]) -> None:
     run(step)
 
 
+def moving_threads(job: Job) -> None:
+    import threading
+
+    def beat() -> None:
+        while True:
+            time.sleep(0.02)
+
+    threading.Thread(target=beat, daemon=True).start()
+    stall(job, STALLS["asleep"], (PLAN.victim,))
+
+
 def in_subgroup(job: Job) -> None:
     def step(it: int) -> None:
         job.step(it)
@@ -483,6 +494,23 @@ def training(job: Job) -> None:
     def step(it: int) -> None:
         model.zero_grad()
         model(job.next_batch(it).repeat(4)).sum().backward()
+
+    run(step)
+
+
+def made_anew(job: Job) -> None:
+    for it in range(8):
+        job.step(it)
+    # Who is done first would close connections that others still read.
+    time.sleep(0.5)
+    dist.destroy_process_group()
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    dist.init_process_group("gloo", store=dist.PrefixStore("anew", store), rank=RANK, world_size=4)
+
+    def step(it: int) -> None:
+        time.sleep(0.005)
+        dist.broadcast(torch.ones(3), 0)
+        dist.barrier()
 
     run(step)
 

@@ -51,11 +51,11 @@ def _sides(verdict: dict[str, list[dict[str, list[int]]]]) -> list[set[int]]:
     return [set(side["ranks"]) for side in verdict["sides"]]
 
 
-def row(title: Sequence[str], scores: Sequence[Score]) -> str:
+def row(title: str, scores: Sequence[Score]) -> str:
     """A line of the table, in Markdown."""
     count = len(scores)
     if not count:
-        return f"| {' | '.join(title)} | - | - | - | - | - | - |"
+        return f"| {title} | - | - | - | - | - | - |"
     times = [it.seconds for it in scores]
     cells = [
         f"{sum(it.detected for it in scores)}/{count}",
@@ -65,4 +65,4 @@ def row(title: Sequence[str], scores: Sequence[Score]) -> str:
         f"{statistics.median(times):.2f}",
         f"{max(times):.2f}",
     ]
-    return f"| {' | '.join([*title, *cells])} |"
+    return f"| {title} | {' | '.join(cells)} |"

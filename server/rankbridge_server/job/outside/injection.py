@@ -96,7 +96,7 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
     )
     commands = ["sharedlibrary libpython", "sharedlibrary libc.so", _switch(thread), *calls]
     settings = ["set auto-solib-add off", "set debuginfod enabled off", "set auto-load off"]
-    words = [program, "-p", str(pid), "-batch", "-nx"]
+    words = [program, "-p", str(pid), "-batch", "-nx", "--readnever"]
     words += [word for it in settings for word in ("-iex", it)] + [
         word for it in commands for word in ("-ex", it)
     ]
