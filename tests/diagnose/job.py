@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -504,8 +505,8 @@ def made_anew(job: Job) -> None:
     # Who is done first would close connections that others still read.
     time.sleep(0.5)
     dist.destroy_process_group()
-    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
-    dist.init_process_group("gloo", store=dist.PrefixStore("anew", store), rank=RANK, world_size=4)
+    store = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    dist.init_process_group("gloo", store=PrefixStore("anew", store), rank=RANK, world_size=4)
 
     def step(it: int) -> None:
         time.sleep(0.005)

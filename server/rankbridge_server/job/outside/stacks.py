@@ -13,7 +13,7 @@ from typing import Any
 
 from ...doctor.evidence import Frame, Thread
 
-_TIMEOUT_S = 2.0
+_TIMEOUT_S = 5.0
 _TRIES = 3
 _WANTED = {"src", "dst", "tag", "group_src", "group_dst"}
 INSTALL = "py-spy is not installed, so that stacks are not known: pip install 'rankbridge[doctor]'"
