@@ -95,6 +95,7 @@ FAULTS = (
         frozenset({Condition.ASLEEP}),
         blamed=_drawn,
     ),
+    _late("p2p_work", "asleep before a send, for which its partner waits by work.wait()", Condition.ASLEEP),
     _late("p2p_never_sent", "asleep before a send", Condition.ASLEEP),
     _late("teardown", "fewer steps, then waits at exit", Condition.TEARDOWN),
     _late("thread_at_exit", "fewer steps, then a thread that does not end", Condition.TEARDOWN),

@@ -291,6 +291,29 @@ def p2p_size(job: Job) -> None:
     run(step)
 
 
+def waited(work: dist.Work | None) -> None:
+    """Waits for it; None is for ranks that are no members."""
+    if work is not None:
+        work.wait()
+
+
+def p2p_work(job: Job) -> None:
+    """The victim sleeps; its partner waits for it in a receive that no record has, and all others for the partner."""
+
+    def step(it: int) -> None:
+        batch = job.next_batch(it)
+        if PLAN.victim == RANK:
+            if it == PLAN.step:
+                hit()
+                time.sleep(LONG_S)
+            waited(dist.isend(batch, PLAN.partner))
+        elif PLAN.partner == RANK:
+            waited(dist.irecv(batch, PLAN.victim))
+        dist.all_reduce(batch)
+
+    run(step)
+
+
 def p2p_never_sent(job: Job) -> None:
     def step(it: int) -> None:
         batch = job.next_batch(it)

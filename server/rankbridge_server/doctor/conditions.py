@@ -11,6 +11,7 @@ from .verdict import Condition
 _SLEEPS = {"nanosleep", "clock_nanosleep"}
 _READS = {"read", "readv", "pread64", "recvfrom", "recvmsg", "accept", "accept4", "poll", "ppoll", "select"}
 _READS |= {"pselect6", "epoll_wait", "epoll_pwait", "connect", "fsync"}
+_WAITS = {"wait", "wait_for_completion", "synchronize", "result", "value"}
 _CHILDREN = {"wait4", "waitid"}
 _BY_WCHAN = (
     ("nanosleep", Condition.ASLEEP),
@@ -39,7 +40,7 @@ def condition(rank: RankEvidence, interval_s: float) -> Condition:
         return Condition.GIL_HELD
     if in_teardown(rank):
         return Condition.TEARDOWN
-    if rank.threads and in_collective(rank.threads[0]):
+    if rank.threads and (in_collective(rank.threads[0]) or _waits_for_work(rank)):
         return Condition.IN_COLLECTIVE
     if process.state == "R" or (process.cpu_s or 0) > interval_s / 2:
         starved = (process.run_delay_s or 0) > 0.8 * interval_s and (process.cpu_s or 0) < 0.1 * interval_s
@@ -47,6 +48,11 @@ def condition(rank: RankEvidence, interval_s: float) -> Condition:
     if process.state == "D":
         return Condition.BLOCKED_READ
     return _waiting(process.syscall, process.wchan)
+
+
+def _waits_for_work(rank: RankEvidence) -> bool:
+    """Whether it may be in the wait of a call, as of a receive that nobody knows of. Python's own events wait in Python."""
+    return rank.calling in _WAITS and (rank.process.syscall == "futex" or "futex" in rank.process.wchan)
 
 
 def _waiting(syscall: str, wchan: str) -> Condition:

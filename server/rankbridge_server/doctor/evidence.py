@@ -103,6 +103,8 @@ class RankEvidence:
     """Of the second look. The main thread is the first."""
     still: bool | None = None
     """Whether its main thread was at the same place in both looks."""
+    calling: str = ""
+    """The method, in C, that its main thread's innermost line has called."""
     begun: bool | None = None
     """Whether it has a process group."""
     source: str = ""

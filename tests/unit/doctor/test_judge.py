@@ -206,6 +206,13 @@ def test_what_the_cause_does_is_told_by_process_and_stack(
     assert judge(with_rank(evidence, rank)).culprits[0].condition is condition
 
 
+def test_a_rank_that_may_wait_for_a_receive_is_not_blamed() -> None:
+    evidence = late(4, [2])
+    process = Process(state="S", wchan="futex_do_wait", syscall="futex")
+    verdict = judge(with_rank(evidence, replace(evidence.ranks[2], process=process, calling="wait")))
+    assert (verdict.kind, blamed(verdict)) == (Kind.UNKNOWN, [])
+
+
 def test_a_receive_and_a_send_with_another_tag_do_not_meet() -> None:
     world = {WORLD: range(3)}
     evidence = job(

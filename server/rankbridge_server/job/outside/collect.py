@@ -113,6 +113,7 @@ def _rank(
         groups=groups,
         threads=second.stacks.threads,
         still=None if mine[1] is None else mine[0] == mine[1],
+        calling=str((content or {}).get("calling", "")),
         begun=begun,
         source=source,
         calls=calls,

@@ -1,6 +1,24 @@
 """Runs inside a rank, by gdb: writes what torch knows of its groups and collectives. Imports nothing new."""
 
 
+def _calling() -> str:
+    """The method that the main thread's innermost Python line has called, which is in C."""
+    import dis
+    import sys
+    import threading
+
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    if frame is None:
+        return ""
+    before = [it for it in dis.get_instructions(frame.f_code) if it.offset <= frame.f_lasti]
+    for it in reversed(before):
+        if it.opname in ("LOAD_METHOD", "LOAD_ATTR"):
+            return str(it.argval)
+        if it.opname.startswith(("POP", "STORE", "FOR", "JUMP", "RETURN", "BEFORE")):
+            break
+    return ""
+
+
 def _dump(path: str) -> None:
     import json
     import os
@@ -24,6 +42,7 @@ def _dump(path: str) -> None:
             found["groups"] = groups
             found["rank"] = module.get_rank() if world.default_pg is not None else None
             found["world_size"] = module.get_world_size() if world.default_pg is not None else None
+        found["calling"] = _calling()
         c10d = sys.modules.get("torch._C._distributed_c10d")
         if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
             trace = c10d._dump_fr_trace_json(True, False)
