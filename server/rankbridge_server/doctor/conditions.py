@@ -51,7 +51,7 @@ def condition(rank: RankEvidence, interval_s: float) -> Condition:
 
 
 def _waits_for_work(rank: RankEvidence) -> bool:
-    """Whether it may be in the wait of a call, as of a receive that nobody knows of. Python's own events wait in Python."""
+    """Whether it may be in the wait of a call, such as a receive. Python's own events wait in Python."""
     return rank.calling in _WAITS and (rank.process.syscall == "futex" or "futex" in rank.process.wchan)
 
 
