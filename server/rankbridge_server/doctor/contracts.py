@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import prod
 
-from .evidence import Call, Evidence, Group
+from .evidence import Call, Evidence, Group, RankEvidence
+from .numbering import collectives
 from .verdict import Kind
 
 # Lists may have parts of unequal size on some backends.
@@ -36,25 +37,12 @@ class Mismatch:
 
 def mismatches(evidence: Evidence) -> list[Mismatch]:
     """The first disagreement of each group, those first that came first."""
-    calls: dict[tuple[str, tuple[int, ...]], dict[int, list[tuple[int, str, Call]]]] = {}
-    groups: dict[tuple[str, tuple[int, ...]], Group] = {}
-    for rank in evidence.ranks:
-        by_name = {it.name: it for it in rank.groups}
-        for call in rank.calls:
-            group = by_name.get(call.group)
-            if group is None or call.is_p2p:
-                continue
-            key = (group.name, group.ranks)
-            groups[key] = group
-            numbers = calls.setdefault(key, defaultdict(list))
-            numbers[call.number].append((rank.rank, rank.source, call))
     found = []
-    for key, numbers in calls.items():
-        for number in sorted(numbers):
-            mismatch = _compared(groups[key], number, numbers[number])
-            if mismatch is not None:
-                found.append(mismatch)
-                break
+    for group, numbers in collectives(evidence):
+        compared = (_compared(group, number, numbers[number]) for number in sorted(numbers))
+        first = next((it for it in compared if it is not None), None)
+        if first is not None:
+            found.append(first)
     return sorted(found, key=_began)
 
 
@@ -94,11 +82,11 @@ def _began(it: Mismatch) -> float:
     return min((call.called_at or 0.0) for _, calls in it.sides for _, call in calls)
 
 
-def _compared(group: Group, number: int, calls: list[tuple[int, str, Call]]) -> Mismatch | None:
+def _compared(group: Group, number: int, calls: list[tuple[RankEvidence, Call]]) -> Mismatch | None:
     # Different sources name and count in their own ways: what they say is not compared.
-    if len(calls) < 2 or len({source for _, source, _ in calls}) > 1:
+    if len(calls) < 2 or len({rank.source for rank, _ in calls}) > 1:
         return None
-    members = [(rank, call) for rank, _, call in calls]
+    members = [(rank.rank, call) for rank, call in calls]
     for kind, aspect in _ASPECTS:
         sides: dict[object, list[tuple[int, Call]]] = defaultdict(list)
         for rank, call in members:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 
 from .evidence import Evidence, Frame, Group
+from .numbering import collectives
 
 _NEAR = 4
 """Calls between which the order was changed are at most this far apart."""
@@ -25,19 +26,13 @@ class Swap:
 
 def swaps(evidence: Evidence) -> Swap | None:
     """The first change of order in a group of which every call's line is known."""
-    sites: dict[tuple[str, tuple[int, ...]], dict[int, dict[int, Frame]]] = {}
-    groups: dict[tuple[str, tuple[int, ...]], Group] = {}
-    for rank in evidence.ranks:
-        by_name = {it.name: it for it in rank.groups}
-        for call in rank.calls:
-            group = by_name.get(call.group)
-            if group is not None and call.site is not None and not call.is_p2p:
-                key = (group.name, group.ranks)
-                groups[key] = group
-                sites.setdefault(key, defaultdict(dict))[call.number][rank.rank] = call.site
-    for key, numbers in sites.items():
-        for number in sorted(numbers):
-            found = _swap(groups[key], number, numbers)
+    for group, numbers in collectives(evidence):
+        sites = {
+            number: {rank.rank: call.site for rank, call in calls if call.site is not None}
+            for number, calls in numbers.items()
+        }
+        for number in sorted(sites):
+            found = _swap(group, number, sites)
             if found is not None:
                 return found
     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from .evidence import Evidence
+from .evidence import Evidence, Group
+from .numbering import Numbers, collectives
 
 _LEAST_CALLS = 8
 _LAST_SHARE = 0.9
@@ -29,20 +30,23 @@ class Slowness:
 
 def slowness(evidence: Evidence) -> Slowness | None:
     """The one rank that keeps the job waiting. None if ranks take turns, or nobody waits for long."""
-    times: dict[tuple[str, tuple[int, ...]], dict[int, dict[int, float]]] = {}
-    for rank in evidence.ranks:
-        members = {it.name: it.ranks for it in rank.groups}
-        for call in rank.calls:
-            if call.called_at is not None and not call.is_p2p and len(members.get(call.group, ())) > 1:
-                key = (call.group, members[call.group])
-                times.setdefault(key, defaultdict(dict))[call.number][rank.rank] = call.called_at
-    found = [it for key, numbers in times.items() if (it := _of_group(key, numbers)) is not None]
+    found = [
+        slow
+        for group, numbers in collectives(evidence)
+        if len(group.ranks) > 1 and (slow := _of_group(group, _times(numbers))) is not None
+    ]
     return max(found, key=lambda it: it.share, default=None)
 
 
-def _of_group(key: tuple[str, tuple[int, ...]], numbers: dict[int, dict[int, float]]) -> Slowness | None:
-    name, members = key
-    whole = [(number, at) for number, at in sorted(numbers.items()) if len(at) == len(members)]
+def _times(numbers: Numbers) -> dict[int, dict[int, float]]:
+    return {
+        number: {rank.rank: call.called_at for rank, call in calls if call.called_at is not None}
+        for number, calls in numbers.items()
+    }
+
+
+def _of_group(group: Group, times: dict[int, dict[int, float]]) -> Slowness | None:
+    whole = [(number, at) for number, at in sorted(times.items()) if len(at) == len(group.ranks)]
     # The first calls of a job come after unequal preparations.
     whole = whole[2:][-64:]
     if len(whole) < _LEAST_CALLS:
@@ -59,4 +63,4 @@ def _of_group(key: tuple[str, tuple[int, ...]], numbers: dict[int, dict[int, flo
     mean = late[rank] / count
     if count < _LAST_SHARE * len(whole) or share < _WAIT_SHARE or mean < _LEAST_LATE_S:
         return None
-    return Slowness(rank, count, len(whole), mean, min(1.0, share), name, whole[-1][0])
+    return Slowness(rank, count, len(whole), mean, min(1.0, share), group.name, whole[-1][0])

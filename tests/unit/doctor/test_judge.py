@@ -338,3 +338,85 @@ def test_what_a_job_has_written_moves_no_cursor() -> None:
     text = page(judge(with_rank(evidence, evil)))
     assert "\x1b" not in text
     assert "\\x1b[2J" in text
+
+
+def test_one_group_with_different_members_is_shown_from_both_sides() -> None:
+    pending = [call(1, group="g", done=False)]
+    evidence = job(
+        [
+            waiting(0, pending, {"g": (0, 1)}),
+            waiting(1, pending, {"g": (0, 1)}),
+            waiting(2, pending, {"g": (1, 2)}),
+        ]
+    )
+    verdict = judge(evidence)
+    assert (verdict.kind, blamed(verdict)) == (Kind.MEMBERSHIP, [])
+    assert {it.ranks for it in verdict.sides} == {(0, 1), (2,)}
+
+
+def in_init(rank: int, size: str, blocked_s: float = 30.0) -> RankEvidence:
+    frames = (Frame(name="init_process_group", file=IN_CALL[0].file, line=1), frame("<module>"))
+    return replace(
+        waiting(rank, [], {}),
+        process=Process(state="S", syscall="recvfrom", blocked_s=blocked_s),
+        threads=(main_thread(frames),),
+        begun=False,
+        environment={"WORLD_SIZE": size},
+    )
+
+
+def test_another_world_size_is_shown_from_both_sides() -> None:
+    verdict = judge(job([in_init(0, "2"), in_init(1, "3")]))
+    assert (verdict.kind, blamed(verdict)) == (Kind.RENDEZVOUS, [])
+    assert {(it.ranks, it.what) for it in verdict.sides} == {((0,), "WORLD_SIZE=2"), ((1,), "WORLD_SIZE=3")}
+
+
+def test_a_rank_that_has_begun_is_not_blamed_for_another_that_begins_late() -> None:
+    verdict = judge(job([in_init(0, "2"), replace(elsewhere(1, [], {}), begun=None, source="")]))
+    assert blamed(verdict) == []
+
+
+def test_a_rank_that_is_elsewhere_for_long_is_named_and_one_that_moves_is_not() -> None:
+    late_one = replace(elsewhere(1, [], {}), begun=False)
+    assert blamed(judge(job([in_init(0, "2"), late_one]))) == [1]
+    assert blamed(judge(job([in_init(0, "2"), replace(late_one, still=False)]))) == []
+    assert blamed(judge(job([in_init(0, "2", blocked_s=3.0), late_one]))) == []
+
+
+def test_ranks_of_other_hosts_are_unknown_and_not_guilty() -> None:
+    evidence = late(4, [2])
+    verdict = judge(replace(evidence, ranks=tuple(it for it in evidence.ranks if it.rank != 2)))
+    assert (verdict.kind, blamed(verdict)) == (Kind.UNKNOWN, [])
+    assert "rank 2: not found on this host" in verdict.evidence
+
+
+def test_when_all_have_come_alike_nobody_is_blamed() -> None:
+    world = {WORLD: range(3)}
+    verdict = judge(job([waiting(it, [call(1, done=False)], world) for it in range(3)]))
+    assert (verdict.kind, blamed(verdict)) == (Kind.UNKNOWN, [])
+    assert "all members have called all_reduce world#1" in verdict.summary
+
+
+def test_a_record_does_not_say_what_is_done_and_a_rank_that_is_elsewhere_does_not_wait() -> None:
+    world = {WORLD: range(3)}
+    before = [replace(it, done=None) for it in history(6)]
+    ranks = [
+        replace(waiting(0, [*before, call(7, done=None)], world), source="ring"),
+        replace(waiting(1, [*before, call(7, done=None)], world), source="ring"),
+        replace(elsewhere(2, before, world), source="ring"),
+    ]
+    verdict = judge(job(ranks))
+    assert blamed(verdict) == [2]
+    assert {it.rank: it.waits_for for it in verdict.waits} == {0: (2,), 1: (2,)}
+
+
+def test_a_rank_that_has_noted_its_wait_waits_wherever_its_stack_is() -> None:
+    world = {WORLD: range(3)}
+    before = [replace(it, done=None) for it in history(6)]
+    receive = call(1, kind="recv", peer=2, tag=0, done=None)
+    ranks = [
+        replace(elsewhere(0, [*before, receive], world), source="ring", waiting_s=9.0),
+        replace(waiting(1, [*before, call(7, done=None)], world), source="ring"),
+        replace(elsewhere(2, before, world), source="ring"),
+    ]
+    assert blamed(judge(job(ranks))) == [2]
