@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from .evidence import RankEvidence, Thread
+from .evidence import Process, RankEvidence, Thread
 from .stacks import in_collective, in_teardown
 from .verdict import Condition
 
@@ -47,7 +47,7 @@ def condition(rank: RankEvidence, interval_s: float) -> Condition:
         return Condition.STARVED if starved else Condition.SPINNING
     if process.state == "D":
         return Condition.BLOCKED_READ
-    return _waiting(process.syscall, process.wchan)
+    return waits_in_kernel(process)
 
 
 def _waits_for_work(rank: RankEvidence) -> bool:
@@ -55,16 +55,19 @@ def _waits_for_work(rank: RankEvidence) -> bool:
     return rank.calling in _WAITS and (rank.process.syscall == "futex" or "futex" in rank.process.wchan)
 
 
-def _waiting(syscall: str, wchan: str) -> Condition:
+def waits_in_kernel(process: Process) -> Condition:
+    """What it waits for, as the kernel says it. UNKNOWN if it runs, or if the kernel does not say."""
+    if process.state != "S":
+        return Condition.UNKNOWN
     for names, found in (
         (_SLEEPS, Condition.ASLEEP),
         (_READS, Condition.BLOCKED_READ),
         (_CHILDREN, Condition.WAITING_FOR_CHILD),
         ({"futex", "flock"}, Condition.LOCK),
     ):
-        if syscall in names:
+        if process.syscall in names:
             return found
-    return next((found for part, found in _BY_WCHAN if part in wchan), Condition.UNKNOWN)
+    return next((found for part, found in _BY_WCHAN if part in process.wchan), Condition.UNKNOWN)
 
 
 def gil_holder(rank: RankEvidence) -> Thread | None:

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from .conditions import waits_in_kernel
 from .evidence import Call, Evidence, RankEvidence
-from .stacks import waits_in_collective, waits_in_torch
+from .stacks import in_teardown, waits_in_collective, waits_in_torch
+from .verdict import Condition
 
+_ELSEWHERE = {Condition.ASLEEP, Condition.BLOCKED_READ, Condition.WAITING_FOR_CHILD}
 _ONE_SIDED = {"broadcast", "reduce", "gather", "scatter", "send", "recv"}
 
 
@@ -45,20 +48,24 @@ class WaitsFor:
         return next((it.ranks for it in rank.groups if it.name == group), ())
 
     def _pending(self, rank: RankEvidence) -> list[Waiting]:
-        if rank.source != "ring":
-            return [self._waiting(rank, it) for it in _marked(rank)]
-        if not rank.calls or not _is_waiting(rank):
+        """The calls that it waits in: of each group and channel the oldest that lacks somebody, else the newest."""
+        if is_elsewhere(rank) or (rank.source == "ring" and not _is_waiting(rank)):
             return []
-        newest = self._waiting(rank, rank.calls[-1])
         lacking: dict[object, Waiting] = {}
-        for call in rank.calls[:-1]:
+        newest: dict[object, Waiting] = {}
+        for call in rank.calls:
+            key = _key(call)
+            is_last = call is rank.calls[-1]
             # A call that not all have issued is not done, unless its kind lets some ranks go on.
-            if call.kind in _ONE_SIDED or _key(call) in lacking:
+            open_ = call.done is False or (call.done is None and (is_last or call.kind not in _ONE_SIDED))
+            if key in lacking or not open_:
                 continue
             waiting = self._waiting(rank, call)
             if waiting.missing or waiting.unknown:
-                lacking[_key(call)] = waiting
-        return [*lacking.values(), *([] if _key(newest.call) in lacking else [newest])]
+                lacking[key] = waiting
+            elif call.done is False or is_last:
+                newest[key] = waiting
+        return list((newest | lacking).values())
 
     def _waiting(self, rank: RankEvidence, call: Call) -> Waiting:
         if call.is_p2p:
@@ -121,13 +128,11 @@ class WaitsFor:
         return ()
 
 
-def _marked(rank: RankEvidence) -> list[Call]:
-    """The oldest pending call of each group and channel, where it is known which calls are done."""
-    found: dict[object, Call] = {}
-    for call in rank.calls:
-        if call.done is False:
-            found.setdefault(_key(call), call)
-    return list(found.values())
+def is_elsewhere(rank: RankEvidence) -> bool:
+    """Whether its main thread waits for something that no collective is, whatever calls it has left under way."""
+    if not rank.threads or rank.waiting_s is not None or waits_in_collective(rank) or waits_in_torch(rank):
+        return False
+    return in_teardown(rank) or waits_in_kernel(rank.process) in _ELSEWHERE
 
 
 def _is_waiting(rank: RankEvidence) -> bool:

@@ -420,3 +420,22 @@ def test_a_rank_that_has_noted_its_wait_waits_wherever_its_stack_is() -> None:
         replace(elsewhere(2, before, world), source="ring"),
     ]
     assert blamed(judge(job(ranks))) == [2]
+
+
+def test_a_rank_that_sleeps_with_a_call_under_way_is_the_cause_and_no_part_of_a_circle() -> None:
+    groups = {WORLD: range(3), "b": range(3)}
+    before = history(6)
+    ranks = [
+        waiting(0, [*before, call(7, done=False)], groups),
+        waiting(1, [*before, call(7, done=False)], groups),
+        elsewhere(2, [*before, call(1, group="b", done=False)], groups),
+    ]
+    verdict = judge(job(ranks))
+    assert (verdict.kind, blamed(verdict), verdict.cycle) == (Kind.NEVER_CALLED, [2], ())
+
+
+def test_a_call_that_has_failed_long_ago_hides_no_newer_one() -> None:
+    world = {WORLD: range(3)}
+    before = [*history(5)[:2], replace(history(5)[2], done=False), *history(5)[3:]]
+    ranks = [waiting(it, [*before, call(6, done=False)], world) for it in range(2)]
+    assert blamed(judge(job([*ranks, elsewhere(2, before, world)]))) == [2]
