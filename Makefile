@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak bench sizes lint proto proto-check lock sbom audit site clean
+.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak diagnose bench sizes lint proto proto-check lock sbom audit site clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -47,6 +47,11 @@ recovery: setup ## Kill KILLS=30 ranks of a gang in an Elixir supervision tree; 
 
 soak: setup ## Time 30 kills, quiet and under load; form a gang 200 times, and find what grows
 	@.venv/bin/python -m tests.chaos.soak
+
+SEEDS ?= 10
+
+diagnose: setup ## Faults of torchrun jobs as programs, SEEDS=10 runs of each: how right `rankbridge doctor` is, to docs/doctor.md
+	@.venv/bin/python -m tests.diagnose --seeds $(SEEDS) --write docs/doctor.md
 
 QUICK ?=
 

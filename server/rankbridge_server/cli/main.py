@@ -20,6 +20,8 @@ COMMANDS = {
     "call": "Run an operation on the ranks of a gang.",
     "functions": "List the functions that the ranks of a gang offer.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
+    "doctor": "Say why a torch.distributed job hangs.",
+    "watch": "Run a job whose ranks record their collectives, for `doctor`.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
 }

@@ -1,0 +1,41 @@
+"""How calls, groups and ranks are named in verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..core.admission.texts import rank_intervals
+from .evidence import Call, Evidence, Frame, RankEvidence
+
+__all__ = ["called", "group_name", "joined", "rank_intervals", "verb"]
+
+
+def group_name(name: str, evidence: Evidence) -> str:
+    """A group's name for people: torch's "0" is the world."""
+    for rank in evidence.ranks:
+        for group in rank.groups:
+            if group.name == name:
+                if group.description == "default_pg" or len(group.ranks) == evidence.world_size:
+                    return "world" if group.description in ("default_pg", "") else group.description
+                named = group.description not in ("", "undefined")
+                return group.description if named else f"group{list(group.ranks)}"
+    return name or "world"
+
+
+def called(call: Call, evidence: Evidence) -> str:
+    """A call's name: `all_reduce world#12`."""
+    if call.is_p2p:
+        peer = f"rank {call.peer}" if call.peer is not None else "any rank"
+        tag = f" tag {call.tag}" if call.tag is not None else ""
+        return f"{call.kind} {'to' if call.kind == 'send' else 'from'} {peer}{tag} #{call.number}"
+    return f"{call.kind} {group_name(call.group, evidence)}#{call.number}"
+
+
+def joined(frames: Iterable[Frame]) -> str:
+    """A stack on one line, innermost first."""
+    return " < ".join(map(str, frames))
+
+
+def verb(ranks: Sequence[int | RankEvidence], one: str, several: str) -> str:
+    """The right form of a verb."""
+    return one if len(ranks) == 1 else several
