@@ -18,6 +18,7 @@ COMMANDS = {
     "status": "Show a gang's ranks, groups, refs and pending operations.",
     "events": "Follow what happens on the ranks of a gang.",
     "call": "Run an operation on the ranks of a gang.",
+    "test": "Run scenarios on gangs, and check what comes of them.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
