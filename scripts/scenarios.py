@@ -9,7 +9,6 @@ import json
 import sys
 
 from described import ROOT
-
 from rankbridge.harness.schema import page, schema
 
 
