@@ -198,11 +198,10 @@ def _toml_problem(message: str, text: str, file: str) -> Problem:
 def _combinations(data: Any, found: Findings) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Gives combinations, with the scenario of each. Notes what is wrong, and gives nothing then."""
     matrix = data.get("matrix", {}) if isinstance(data, dict) else {}
-    if matrix:
+    if isinstance(matrix, dict):
+        _check_matrix(matrix, found)
+    if matrix and not found.problems:
         SCENARIO.words["matrix"].kind.check(matrix, ("matrix",), found, False)
-    if found.problems:
-        return []
-    _check_matrix(matrix, found)
     if found.problems:
         return []
     repeat = data.get("repeat", 1) if isinstance(data, dict) else 1
@@ -213,9 +212,10 @@ def _combinations(data: Any, found: Findings) -> list[tuple[dict[str, Any], dict
     cases = []
     for values in itertools.product(*matrix.values()):
         chosen = dict(zip(matrix, values, strict=True))
-        resolved = _resolved(data, chosen, (), found)
         before = len(found.problems)
-        SCENARIO.check(resolved, (), found, False)
+        resolved = _resolved(data, chosen, (), found)
+        if len(found.problems) == before:
+            SCENARIO.check(resolved, (), found, False)
         if len(found.problems) == before:
             check_consistency(resolved, found)
         cases.append((chosen, resolved))
@@ -224,14 +224,14 @@ def _combinations(data: Any, found: Findings) -> list[tuple[dict[str, Any], dict
     return cases
 
 
-def _check_matrix(matrix: Mapping[str, list[Any]], found: Findings) -> None:
+def _check_matrix(matrix: Mapping[str, Any], found: Findings) -> None:
     for name, values in matrix.items():
         at: Path = ("matrix", name)
-        if name in ("rank", "size") and name != "size":
+        if name == "rank":
             found.add(at, "`rank` is each rank's own")
         if not re.fullmatch("[a-z_][a-z0-9_]*", name):
             found.add(at, f"{shown(name)} is no name: small letters, digits and underscores")
-        for place, value in enumerate(values):
+        for place, value in enumerate(values) if isinstance(values, list) else ():
             if isinstance(value, str) and value.startswith("$"):
                 found.add((*at, place), f"a value of the matrix is itself none of its names: {shown(value)}")
             if any(value == other and type(value) is type(other) for other in values[:place]):

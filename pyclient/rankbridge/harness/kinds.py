@@ -267,7 +267,12 @@ class Either:
     def check(self, value: object, at: Path, found: Findings, by_rank: bool) -> None:
         """Nothing is wrong if any kind takes it; else the kind with the fewest problems says why."""
         tried = []
-        for kind in self.kinds:
+        shape = type(value) if isinstance(value, (list, dict)) else None
+        fitting = [it for it in self.kinds if _shape_of(it) is shape]
+        if len(fitting) == 1:
+            fitting[0].check(value, at, found, by_rank)
+            return
+        for kind in fitting:
             it = Findings()
             kind.check(value, at, it, by_rank)
             if not it.problems:
@@ -275,7 +280,7 @@ class Either:
             # A kind that takes it but for something inside is the one that was meant.
             depth = max(len(problem.path) for problem in it.problems.values())
             tried.append((depth, it))
-        deepest = max(depth for depth, _ in tried)
+        deepest = max((depth for depth, _ in tried), default=0)
         if deepest > len(at):
             best = next(it for depth, it in tried if depth == deepest)
             for problem in best.problems.values():
@@ -332,10 +337,12 @@ class Record:
             found.add(at, f"expected a table ({self.name}), got {shown(value)}")
             return
         words = self.known(value)
+        # Of what is not known, the words are not known either.
+        undecided = self.by in value and value[self.by] not in [*self.more]
         for key, it in value.items():
             if key in words:
                 words[key].kind.check(it, (*at, key), found, by_rank or words[key].by_rank)
-            else:
+            elif not undecided:
                 where = f" of {value[self.by]}" if self.by in value and self.more else ""
                 found.add((*at, key), f"unknown word `{key}` in {self.name}{where}{nearest(key, words)}")
         for name, word in words.items():
@@ -384,6 +391,16 @@ class Record:
     def __str__(self) -> str:
         """In words."""
         return f"a table: {self.name}"
+
+
+def _shape_of(kind: Kind) -> type | None:
+    """Gives what a value of a kind is in a file: a table, a list, or neither."""
+    match kind:
+        case Record() | Named() | ByRank():
+            return dict
+        case Many():
+            return list
+    return None
 
 
 def _described(word: Word) -> Json:

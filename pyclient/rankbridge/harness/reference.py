@@ -124,9 +124,10 @@ def _of_floats(arrays: Values, op: str, dtype: str) -> Result:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if op in ("min", "max"):
             values = np.asarray(_INT_OPS[op].reduce(arrays, axis=0))
-            # Engines differ in what a NaN becomes.
-            unknown = np.isnan(arrays).any(axis=0)
-            return Near(encode(values, dtype), values, np.zeros(values.shape), np.asarray(unknown))
+            # Engines differ in what becomes of a NaN.
+            unknown = np.asarray(np.isnan(arrays).any(axis=0))
+            exact = encode(values, dtype)
+            return Near(exact, np.where(unknown, 0, values), np.where(unknown, np.inf, 0), unknown)
         sizes = np.abs(arrays)
         if op in ("sum", "avg"):
             values = np.asarray(arrays.sum(axis=0))
@@ -147,7 +148,7 @@ def _of_floats(arrays: Values, op: str, dtype: str) -> Result:
         bound = np.asarray(bound + (2.0**-24 if dtype in ("float16", "complex32") else 1e-44) * (count > 1))
         if dtype in ("float64", "complex128"):
             bound = np.asarray(bound - 1e-44 * (count > 1))
-    return Near(encode(values, dtype), values, np.maximum(bound, 0), np.asarray(~(most <= largest(dtype))))
+    return Near(encode(values, dtype), values, np.maximum(bound, 0), np.asarray(most > largest(dtype)))
 
 
 def gathered(tensors: Sequence[Tensor], options: Options) -> Any:
@@ -364,7 +365,7 @@ def _far(got: Any, near: Near) -> str:
     with np.errstate(invalid="ignore", over="ignore"):
         right = (np.abs(elements - near.values) <= near.bound) | (elements == near.values)
         right |= np.isnan(elements) & np.isnan(near.values)
-        right |= near.may_overflow & (~np.isfinite(elements) | np.isnan(near.values))
+        right |= near.may_overflow & ~np.isfinite(elements)
         # What is out of range is infinite, or is the largest number, by rounding.
         right |= elements == decode(want)
     return "" if right.all() else _elements(got, want, ~right)

@@ -184,13 +184,15 @@ def _all_words() -> dict[str, Word]:
     return {name: word for it in DECLARED.values() for name, word in _optional(it.of_one).items()}
 
 
+_OF_GROUPS = tuple(name for name, it in DECLARED.items() if it.of_group)
 _BUT: Kind = ByRank(Record("other", _all_words()))
 STEP = Record(
     "step",
     {
         "name": Word(_NAME, "Its name, for results and `await`."),
         "call": Word(
-            Choice(tuple(DECLARED), "an operation"), "Operation that all members of the group are called for."
+            Choice(_OF_GROUPS, "an operation of all members (others stand in `each`)"),
+            "Operation that all members of the group are called for.",
         ),
         "each": Word(Many(ONE_CALL, 1, 1000), "Calls of single ranks; of each rank in this order."),
         "form": Word(Flag(), "Forms the next generation."),
