@@ -17,32 +17,44 @@ _STATES = ("arrived", "missing", "disagrees", "lost", "failed")
 
 def check_consistency(data: Mapping[str, Any], found: Findings) -> None:
     """Notes what contradicts itself in a scenario whose every word is right."""
-    _Check(data, found).run()
+    check = _Check(int(data["gang"]["size"]), data.get("groups", {}), data["gang"].get("backend", ""), found)
+    check.scenario(data)
+
+
+def check_step(
+    step: Mapping[str, Any], groups: Mapping[str, Any], size: int, found: Findings, backend: str = ""
+) -> None:
+    """Notes what contradicts itself in a step alone; which tensors there are, the ranks know."""
+    check = _Check(size, groups, backend, found)
+    check.names = None
+    check.step(step, ())
 
 
 class _Check:
     """Goes through the steps in order, and knows the names so far."""
 
-    def __init__(self, data: Mapping[str, Any], found: Findings) -> None:
-        self.data = data
+    def __init__(self, size: int, groups: Mapping[str, Any], backend: str, found: Findings) -> None:
         self.found = found
-        self.size = int(data["gang"]["size"])
-        self.groups = {"world": list(range(self.size)), **data.get("groups", {})}
-        self.names = set(data.get("tensors", {}))
+        self.size = size
+        self.backend = backend
+        self.groups = {"world": list(range(size)), **groups}
+        # None: not known here.
+        self.names: set[str] | None = set()
         self.begun: dict[str, bool] = {}
 
-    def run(self) -> None:
+    def scenario(self, data: Mapping[str, Any]) -> None:
         """Checks all of it."""
-        for name, ranks in self.data.get("groups", {}).items():
+        self.names = set(data.get("tensors", {}))
+        for name, ranks in data.get("groups", {}).items():
             at: Path = ("groups", name)
             if name == "world":
                 self.found.add(at, "world is there already")
             if len(set(ranks)) < len(ranks):
                 self.found.add(at, "a rank stands twice")
             self.ranks(ranks, at)
-        for name, tensor in self.data.get("tensors", {}).items():
+        for name, tensor in data.get("tensors", {}).items():
             self.tensor(tensor, ("tensors", name))
-        for place, step in enumerate(self.data["step"]):
+        for place, step in enumerate(data["step"]):
             self.step(step, ("step", place))
 
     def tensor(self, tensor: Mapping[str, Any], at: Path) -> None:
@@ -93,7 +105,7 @@ class _Check:
     def call(self, call: Mapping[str, Any], at: Path) -> None:
         """What a call takes and gives."""
         self.tensors(call, at)
-        if "as" in call:
+        if "as" in call and self.names is not None:
             if call["as"] in self.names:
                 self.found.add((*at, "as"), f"there is a tensor `{call['as']}` already")
             self.names.add(call["as"])
@@ -109,7 +121,7 @@ class _Check:
 
     def known(self, name: str, at: Path) -> None:
         """A name of a tensor."""
-        if name not in self.names:
+        if self.names is not None and name not in self.names:
             self.found.add(at, f"there is no tensor `{name}` yet{nearest(name, self.names)}")
 
     def awaited(self, step: Mapping[str, Any], at: Path) -> None:
@@ -128,7 +140,7 @@ class _Check:
         for word in (*_FAULTS_OF_PROCESSES, "cancel", "delay_ms"):
             if word in fault:
                 self.ranks(map(int, fault[word]), (*at, word))
-            if word in fault and word in _FAULTS_OF_PROCESSES and self.data["gang"].get("backend") == "fake":
+            if word in fault and word in _FAULTS_OF_PROCESSES and self.backend == "fake":
                 self.found.add((*at, word), "ranks on the backend fake share one process: take gloo")
         if "after_ms" in fault and "at" in fault:
             self.found.add((*at, "at"), "a fault has `after_ms` or `at`, not both")

@@ -56,6 +56,13 @@ class Injector:
         for thread in self._threads:
             thread.start()
 
+    def done(self, timeout: float) -> list[str]:
+        """Waits until all has been done, and gives what could not be."""
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return self.end()
+
     def end(self) -> list[str]:
         """Ends what goes on until the step ends; gives what could not be done, and what came too late."""
         self._over.set()

@@ -46,7 +46,7 @@ def made(described: Mapping[str, Any], rank: int, seed: int) -> Tensor:
     dtype, shape = it["dtype"], tuple(it["shape"])
     count = math.prod(shape)
     if "values" in it:
-        values = np.asarray(it["values"], np.complex128 if "complex" in dtype else None)
+        values = _array(it["values"], dtype)
         if values.size != count:
             raise ValueError(f"{values.size} values do not fill a tensor {dtype}{list(shape)}")
         return encode(values.reshape(shape), dtype)
@@ -63,6 +63,32 @@ def made(described: Mapping[str, Any], rank: int, seed: int) -> Tensor:
             return encode(elements.reshape(shape), dtype)
         case number:
             return encode(np.full(shape, number), dtype)
+
+
+def _array(values: Any, dtype: str) -> npt.NDArray[Any]:
+    """Gives numbers in lists as an array; complex ones are pairs."""
+    numbers = _numbers(values)
+    if dtype.startswith("complex"):
+        pairs = np.asarray(numbers, np.float64)
+        if pairs.shape[-1:] != (2,):
+            raise ValueError("complex numbers are pairs: [real, imaginary]")
+        return np.asarray(pairs[..., 0] + 1j * pairs[..., 1])
+    kind = DTYPES[dtype].numpy
+    whole = kind is not None and kind.kind in "iu"
+    return np.asarray(numbers, kind) if whole else np.asarray(numbers)
+
+
+def _numbers(value: Any) -> Any:
+    """Gives numbers of texts, too: NaN, infinities, and ints that JSON's readers would round."""
+    match value:
+        case list():
+            return [_numbers(it) for it in value]
+        case str():
+            try:
+                return int(value) if value.lstrip("-").isdecimal() else float(value)
+            except ValueError:
+                raise ValueError(f"{value!r} is no number") from None
+    return value
 
 
 def draws(seed: int, rank: int, count: int) -> _UNSIGNED:

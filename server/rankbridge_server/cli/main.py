@@ -19,6 +19,7 @@ COMMANDS = {
     "events": "Follow what happens on the ranks of a gang.",
     "call": "Run an operation on the ranks of a gang.",
     "test": "Run scenarios on gangs, and check what comes of them.",
+    "drive": "Drive a gang by lines of JSON, from a program in any language.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
