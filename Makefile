@@ -66,7 +66,7 @@ lint: setup ## Run every linter and type checker, in both languages, and check t
 
 proto: setup ## Write the Python and Elixir stubs anew from proto/
 	@scripts/proto
-	@PATH="$(CURDIR)/.venv/bin:$$PATH"; for it in methods unasync operations_doc; do python scripts/$$it.py || exit 1; done
+	@PATH="$(CURDIR)/.venv/bin:$$PATH"; for it in methods unasync operations_doc scenarios; do python scripts/$$it.py || exit 1; done
 
 proto-check: setup ## Fail if the committed stubs are not those of proto/
 	@scripts/proto --check
