@@ -112,6 +112,6 @@ DECLARED: dict[str, Declared] = {
 }
 """By name: the collectives, those of values, and what members send each other.
 
-Programs, coalesced calls, graphs, queues and functions are not among them: they take other calls, belong to a session, or
-to a module that ranks have loaded.
+Programs, coalesced calls, graphs, queues and functions are not among them: they take other calls, belong to a session,
+or to a module that ranks have loaded.
 """
