@@ -76,6 +76,27 @@ def test_a_controllers_calls_go_beside_the_jobs(foreign: Job, gang: Gang) -> Non
     foreign.goes_on()
 
 
+def test_a_jobs_tensors_are_found_and_the_replica_that_differs_too(foreign: Job, gang: Gang) -> None:
+    assert list(gang.named()) == [
+        "model.0.bias",
+        "model.0.weight",
+        "model.2.bias",
+        "model.2.weight",
+        "replica",
+    ]
+    (found,) = gang.compare("replica")
+    assert (found.reference, list(found.differing)) == (0, [2])
+    difference = found.differing[2]
+    assert difference is not None
+    assert (difference.elements, difference.first, difference.most) == (1, 2, 0.25)
+    (summaries,) = gang.summary("model.0.weight").values()
+    assert all(it is not None and it.shape == (32, 16) and it.nans == 0 for it in summaries)
+    taken = [it for it in gang.take("model.0.bias")["model.0.bias"] if it is not None]
+    assert np.array(gang.get(gang.all_gather(taken, layout="stacked"))[0]).shape == (SIZE, 32)
+    assert all(step > 0 for step in gang.call("step"))
+    foreign.goes_on()
+
+
 def test_garbage_on_its_ports_does_not_harm_the_job(foreign: Job, gang: Gang) -> None:
     for status in gang.status():
         path, tcp = status.endpoints

@@ -106,6 +106,12 @@ def main() -> int:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     data = torch.Generator().manual_seed(rank)
     step, command = 0, ""
+    if options.line == "after":
+        import rankbridge_server
+
+        # On rank 2 one tensor is another than on the others, on purpose.
+        replica = torch.arange(4.0) + (rank == 2) * torch.tensor([0.0, 0.0, 0.25, 0.0])
+        rankbridge_server.expose(model=model.module, replica=replica, step=lambda: step)
     said("began", rank, os.getpid(), attempt)
     while command != "end":
         time.sleep(options.pause)
