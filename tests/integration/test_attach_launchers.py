@@ -6,11 +6,12 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.foreign_jobs import BIN, SCRIPT, job, torchrun
+from tests.support.foreign_jobs import BIN, END_S, SCRIPT, job, torchrun
 from tests.support.waiting import until
 
 import rankbridge
@@ -36,24 +37,30 @@ def directories(tmp_path: Path) -> tuple[Path, Path]:
     return made
 
 
+def reduce_for_ever(gang: rankbridge.Gang) -> None:
+    refs = gang.put([np.ones(1 << 16, np.float32)] * SIZE)
+    while True:
+        gang.release(gang.all_reduce(refs))
+
+
 def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
     directories: tuple[Path, Path],
 ) -> None:
     attached, alone = directories
-    with job(attached, torchrun(SIZE, attached=True), ["--exit-with", "3", "--leave"]) as one:
+    with job(attached, torchrun(SIZE, attached=True), ["--leave"]) as one:
         one.attached()
         with rankbridge.connect(one.endpoints_file) as gang:
             refs = gang.put([np.ones(1 << 16, np.float32)] * SIZE)
             steps = one.count("step")
             while one.count("step") < steps + 20:
                 gang.release(gang.all_reduce(refs))
-            held = gang[0].start("barrier", timeout=60)
-            assert one.end() == 1
-            with pytest.raises(RankBridgeError):
-                held.result()
+            # The job ends while operations are under way: threads of the sidecar are in Gloo's code then.
+            with ThreadPoolExecutor(1) as pool:
+                calling = pool.submit(reduce_for_ever, gang)
+                assert one.end() == 0
+                with pytest.raises(RankBridgeError):
+                    calling.result(END_S)
         until(lambda: one.count("atexit") == SIZE)
-    # torchrun says so of each rank, and ends with 1.
-    assert (attached / "output").read_text().count("exitcode  : 3") == SIZE
     assert not one.endpoints_file.exists()
     with job(alone, [sys.executable, SPAWN], ["--file-store", str(alone / "store")]) as other:
         until(lambda: other.count("step") >= 20)
@@ -103,21 +110,25 @@ def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "options"),
+    ("command", "options", "status"),
     [
-        ([sys.executable, SPAWN], ["--backend", "mine"]),
-        ([str(BIN / "mpirun"), "-n", str(SIZE), "sh", "-c", BY_MPI, sys.executable, SCRIPT], []),
+        ([sys.executable, SPAWN], ["--backend", "mine"], 0),
+        (
+            [str(BIN / "mpirun"), "-n", str(SIZE), "sh", "-c", BY_MPI, sys.executable, SCRIPT],
+            ["--exit-with", "3"],
+            3,
+        ),
     ],
     ids=["spawn with a backend of its own", "mpirun"],
 )
 def test_a_job_of_another_launcher_is_attached(
-    tmp_path: Path, command: list[str], options: list[str]
+    tmp_path: Path, command: list[str], options: list[str], status: int
 ) -> None:
     more = ["--line", "before", "--file-store", str(tmp_path / "store"), *options]
     with job(tmp_path, command, more) as it:
         it.attached()
         assert works(it.endpoints_file)
         it.goes_on()
-        assert it.end() == 0
+        assert it.end() == status
         until(lambda: it.count("atexit") == SIZE)
     assert not it.endpoints_file.exists()
