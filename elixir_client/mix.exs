@@ -132,6 +132,11 @@ defmodule RankBridge.MixProject do
         RankBridge.Tensors,
         RankBridge.Value
       ],
+      Functions: [
+        RankBridge.Function,
+        RankBridge.Functions,
+        RankBridge.Report
+      ],
       Groups: [
         RankBridge.Group,
         RankBridge.Grouping,

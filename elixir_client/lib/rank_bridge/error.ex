@@ -14,9 +14,9 @@ defmodule RankBridge.Error do
   * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
     called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
     arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
-  * `raised` - of `:function_failed`: the exception, as `t:RankBridge.Error.Raised.t/0`: its `rank`, its `type` ("ValueError"), its
-    `text`, Python's `traceback`, the user's own lines first, and `where` the innermost of those is ("train.py:88 in next_batch";
-    empty: there is none); nil: no function raised one
+  * `raised` - of `:function_failed`, the exception; nil: no function raised one. It has its `rank`, `type` ("ValueError") and
+    `text`, Python's `traceback`, the user's own lines first, and `where`, the innermost of those ("train.py:88 in next_batch";
+    empty: there is none)
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.

@@ -333,7 +333,7 @@ defmodule RankBridge.LiveFunctionsTest do
     test "does not start if that cannot be imported, and says where" do
       Process.flag(:trap_exit, true)
       broken = Path.join(@modules, "broken.py")
-      {:ok, gang} = Gang.start_link(options(size: 2, backend: :fake, load: [@app, broken]))
+      {:ok, gang} = Gang.start_link(options(size: 2, backend: :fake, load: [broken]))
       assert_receive {:EXIT, ^gang, {:shutdown, %Error{} = error}}, 60_000
       assert error.reason == :unavailable
       assert error.message =~ "broken.py cannot be loaded:\nTraceback"

@@ -12,7 +12,7 @@ defmodule RankBridge.Test.Package do
   @longest_description 300
 
   # Generated code is under lib, and nothing here is compiled to native code.
-  @source ~S"\Alib/[a-z0-9_/]+(\.pb)?\.ex\z"
+  @source ~S"\Alib/([a-z0-9_/]+(\.pb)?|mix/tasks/[a-z_.]+)\.ex\z"
   @others ~w(mix.exs .formatter.exs README.md LICENSE)
 
   @doc "The folder of the project."
