@@ -10,10 +10,8 @@ from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, RECO
 
 
 @pytest.fixture
-def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ring:
-    monkeypatch.setenv("RANK", "2")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    return Ring.create(tmp_path / "record")
+def ring(tmp_path: Path) -> Ring:
+    return Ring.create(tmp_path / "record", 2, 4)
 
 
 def write(
