@@ -42,11 +42,11 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
     }
     times: dict[tuple[str, bool], list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        ring = Ring.create(Path(folder))
+        ring = Ring.create(Path(folder), number, size)
         for block in range(2 * blocks):
             watched = bool(block % 2)
             if watched:
-                install(lambda: ring)
+                install(lambda *_: ring)
             for name, call in kinds.items():
                 _timed(call, _WARM_UP)
                 times.setdefault((name, watched), []).append(_timed(call, calls))

@@ -62,7 +62,8 @@ def _doctor(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody has."""
     with socket.socket() as it:
         it.bind(("127.0.0.1", 0))
         port: int = it.getsockname()[1]
@@ -71,7 +72,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _started(program: Program, seed: int, prepared: bool, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    torchrun = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE), "--master-port", str(_free_port())]
+    torchrun = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE), "--master-port", str(free_port())]
     torchrun += [str(HERE / "job.py"), program.name, str(seed), str(folder)]
     watch = [sys.executable, "-m", "rankbridge_server", "watch", "--record", str(folder / "record"), "--"]
     environ = {**os.environ, "DIAGNOSE_FOLDER": str(folder), "OMP_NUM_THREADS": "1"}
@@ -93,7 +94,7 @@ def _started(program: Program, seed: int, prepared: bool, folder: Path) -> Itera
 
 def _end(job: subprocess.Popen[bytes]) -> None:
     """Ends the job at once: its ranks are stuck, and would keep torchrun waiting. They are of torchrun's sessions."""
-    pids = _descendants(job.pid)
+    pids = descendants(job.pid)
     for pid in (job.pid, *pids):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -102,7 +103,8 @@ def _end(job: subprocess.Popen[bytes]) -> None:
     job.wait()
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """What it has started, and what these have."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -110,7 +112,7 @@ def _descendants(pid: int) -> list[int]:
         except OSError:
             continue
         for child in children:
-            found += [*_descendants(child), child]
+            found += [*descendants(child), child]
     return found
 
 

@@ -1,6 +1,8 @@
 """`rankbridge doctor` on real jobs: some of `make diagnose`, and what cannot be judged."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +10,14 @@ from pathlib import Path
 import pytest
 from tests.diagnose.faults import FAULTS, RIGHT, Program
 from tests.diagnose.recorded import EVIDENCE
-from tests.diagnose.run import diagnose
+from tests.diagnose.run import descendants, diagnose, free_port
 from tests.diagnose.score import score
 from tests.support.sampling import sample, seed
 
 BIN = Path(sys.executable).parent
 WRONG = [(it, job) for it in FAULTS for job in ("unprepared", "watched") if job == "watched" or it.unprepared]
 SOUND = [(it, job) for it in RIGHT for job in ("unprepared", "watched")]
-DRAWN = [*sample(WRONG, 2), *sample(SOUND, 1)]
+DRAWN = [*sample(WRONG, 1), *sample(SOUND, 1)]
 
 
 def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
@@ -37,6 +39,42 @@ def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, job: 
     assert not found.false_blame, outcome.page
     assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.page
     assert found.seconds < 30
+
+
+SPAWNING = """
+import sys, time
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def rank(number, port):
+    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=number, world_size=3)
+    for step in range(100):
+        if number == 1 and step == 5:
+            print("asleep", flush=True)
+            time.sleep(1000)
+        dist.barrier()
+
+if __name__ == "__main__":
+    mp.spawn(rank, (int(sys.argv[1]),), nprocs=3)
+"""
+
+
+@pytest.mark.slow
+def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> None:
+    script = tmp_path / "spawning.py"
+    script.write_text(SPAWNING)
+    command = [sys.executable, str(script), str(free_port())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == "asleep\n"
+            answer = doctor(str(job.pid), "--patience", "0.1", "--json")
+        finally:
+            for pid in [job.pid, *descendants(job.pid)]:
+                os.kill(pid, signal.SIGKILL)
+    verdict = json.loads(answer.stdout)
+    assert (verdict["kind"], [it["rank"] for it in verdict["culprits"]]) == ("never_called", [1])
+    assert (verdict["call"], verdict["world_size"]) == ("barrier world#6", 3)
 
 
 def test_a_process_that_is_no_rank_is_refused() -> None:

@@ -95,7 +95,7 @@ def described(rank: RankEvidence, what: Condition) -> str:
             return f"waiting for a lock of its own{seconds}{where}"
         case Condition.GIL_HELD:
             holder = gil_holder(rank)
-            return f"thread {holder.name if holder else '?'} sleeps while it holds Python's lock{where}"
+            return f"asleep in C, with Python's lock in the hands of thread {holder.name if holder else '?'}{where}"
         case Condition.STOPPED:
             return "stopped by a signal or a debugger (state T)"
         case Condition.DEAD:
@@ -111,7 +111,7 @@ def described(rank: RankEvidence, what: Condition) -> str:
         case Condition.IN_COLLECTIVE:
             return "in a collective"
         case Condition.UNKNOWN:
-            return f"state {process.state}{seconds}{where}"
+            return f"in state {process.state}{seconds}{where}"
 
 
 def _exit(status: int | None) -> str:

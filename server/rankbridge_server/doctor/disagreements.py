@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .absence import culprit, waits
-from .contracts import asked, mismatches, too_large
-from .evidence import Call, Evidence, RankEvidence
+from .contracts import Mismatch, asked, mismatches, too_large
+from .evidence import Call, Evidence, Frame, RankEvidence
 from .order import swaps
 from .verdict import Condition, Culprit, Kind, Side, Verdict
 from .waits import WaitsFor
@@ -34,7 +34,7 @@ def contracts(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict
         summary=f"in {group_name(first.group.name, evidence)}#{first.number}, the {_NAMES[first.kind]} differs: "
         + "; ".join(f"{rank_intervals(it.ranks)}: {it.what}" for it in sides),
         confidence=0.97,
-        culprits=tuple(_aside(ranks[it], evidence) for it in first.minority),
+        culprits=tuple(_aside(ranks[it], evidence, _site(first, it)) for it in first.minority),
         call=f"{first.sides[0][1][0][1].kind} {group_name(first.group.name, evidence)}#{first.number}",
         sides=sides,
         waits=waits(evidence, graph),
@@ -64,7 +64,11 @@ def sizes(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | N
     )
 
 
-def _aside(rank: RankEvidence, evidence: Evidence) -> Culprit:
+def _site(mismatch: Mismatch, rank: int) -> Frame | None:
+    return next(call.site for _, calls in mismatch.sides for it, call in calls if it == rank)
+
+
+def _aside(rank: RankEvidence, evidence: Evidence, site: Frame | None) -> Culprit:
     made = culprit(rank, evidence)
     return Culprit(
         rank=made.rank,
@@ -73,7 +77,8 @@ def _aside(rank: RankEvidence, evidence: Evidence) -> Culprit:
         pid=made.pid,
         host=made.host,
         why="asks for something else than most",
-        stack=made.stack,
+        # Where it was then, if that is known; it may have gone on.
+        stack=(site,) if site is not None else made.stack,
     )
 
 
@@ -96,7 +101,7 @@ def changed_order(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Ver
         summary=f"from {name}#{found.number} on, {rank_intervals(found.swapped)} called in another order than "
         f"{rank_intervals(found.others)}: values are wrong, without an error",
         confidence=0.85,
-        culprits=tuple(_aside(ranks[it], evidence) for it in less),
+        culprits=tuple(_aside(ranks[it], evidence, found.there) for it in less),
         call=f"{name}#{found.number}",
         sides=(
             Side(

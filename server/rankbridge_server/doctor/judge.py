@@ -8,7 +8,7 @@ from dataclasses import replace
 from . import absence, circles, deaths, disagreements, rendezvous, stacks_alone, steadiness
 from .evidence import Evidence
 from .patience import PATIENCE_S
-from .verdict import Kind, Verdict
+from .verdict import Verdict
 from .waits import WaitsFor
 
 Rule = Callable[[Evidence, WaitsFor, float], Verdict | None]
@@ -37,8 +37,3 @@ def judge(evidence: Evidence, patience_s: float = PATIENCE_S) -> Verdict:
     found = next((it for rule in RULES if (it := rule(evidence, graph, patience_s)) is not None), None)
     verdict = found or steadiness.unknown(evidence, graph)
     return replace(verdict, notes=(*verdict.notes, *evidence.notes), world_size=evidence.world_size)
-
-
-def is_sound(verdict: Verdict) -> bool:
-    """Whether nothing is wrong."""
-    return verdict.kind is Kind.HEALTHY

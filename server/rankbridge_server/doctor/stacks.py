@@ -11,7 +11,6 @@ _LAUNCHER = ("/torch/distributed/elastic/", "/torch/distributed/run.py", "/torch
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<frozen |^<__array_function__")
 _STANDARD = re.compile(r"/lib/python3\.\d+/(?!(?:site|dist)-packages/)|^<frozen ")
 _TEARDOWN = {"destroy_process_group", "_shutdown", "_exit_function", "_run_exitfuncs", "shutdown_default_pg"}
-_RENDEZVOUS = {"init_process_group", "_store_based_barrier", "new_group", "_new_process_group_helper"}
 _BEGINS = {"<module>", "_run_module_as_main"}
 MOST_FRAMES = 6
 
@@ -45,13 +44,6 @@ def waits_in_torch(rank: RankEvidence) -> bool:
         rank.process.state == "S"
         and "/site-packages/torch/" in frame.file
         and "/torch/utils/" not in frame.file
-    )
-
-
-def in_rendezvous(rank: RankEvidence) -> bool:
-    """Whether it is in init_process_group or new_group."""
-    return any(
-        (frame.name in _RENDEZVOUS and is_distributed(frame)) for it in rank.threads for frame in it.frames
     )
 
 

@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..core.admission.texts import rank_intervals
-from .evidence import Call, Evidence, Frame, RankEvidence
+from .evidence import Call, Evidence, Frame, Group, RankEvidence
 
+_MOST_NAME = 12
 __all__ = ["called", "group_name", "joined", "rank_intervals", "verb"]
 
 
 def group_name(name: str, evidence: Evidence) -> str:
-    """A group's name for people: torch's "0" is the world."""
+    """A group's name for people: its description or members; torch's own name too, where that is not clear."""
     for rank in evidence.ranks:
         for group in rank.groups:
             if group.name == name:
-                if group.description == "default_pg" or len(group.ranks) == evidence.world_size:
-                    return "world" if group.description in ("default_pg", "") else group.description
-                named = group.description not in ("", "undefined")
-                return group.description if named else f"group{list(group.ranks)}"
-    return name or "world"
+                label = _label(group, evidence)
+                others = [it for it in rank.groups if it.name != name and _label(it, evidence) == label]
+                return f"{label}({name[:_MOST_NAME]})" if others else label
+    return name[:_MOST_NAME] or "world"
+
+
+def _label(group: Group, evidence: Evidence) -> str:
+    if group.description == "default_pg":
+        return "world"
+    if group.description not in ("", "undefined"):
+        return group.description
+    is_all = len(group.ranks) == evidence.world_size and evidence.world_size > 1
+    return "world" if is_all else f"group[{rank_intervals(group.ranks).split(' ', 1)[1]}]"
 
 
 def called(call: Call, evidence: Evidence) -> str:

@@ -112,3 +112,12 @@ def test_children_that_inherit_the_rank_are_not_the_rank() -> None:
             assert [(at.pid, at.rank, at.world_size) for at in found] == [(it.pid, 3, 4)]
         finally:
             os.kill(child, 9)
+
+
+def test_what_another_user_may_have_put_in_place_of_an_answer_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/etc/hostname")
+    with pytest.raises(ValueError, match="no file"):
+        injection._content(tmp_path / "fifo")
+    with pytest.raises(OSError, match="symbolic links"):
+        injection._content(tmp_path / "link")

@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from rankbridge_server.job.outside import rings
-from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, RECORD_BYTES, TEXT_BYTES, Ring
+from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, TEXT_BYTES, Ring
 
 
 @pytest.fixture
-def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ring:
-    monkeypatch.setenv("RANK", "2")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    return Ring.create(tmp_path / "record")
+def ring(tmp_path: Path) -> Ring:
+    return Ring.create(tmp_path / "record", 2, 4)
 
 
 def write(
@@ -92,7 +90,6 @@ def test_texts_that_have_no_room_are_left_out(ring: Ring) -> None:
 def test_a_file_that_is_damaged_or_none_is_refused_with_its_path(ring: Ring, damage: object) -> None:
     group = ring.text({"group": "0", "ranks": [2], "description": ""})
     write(ring, 1, group)
-    assert RECORD_BYTES
     ring.path.write_bytes(damage(ring.path.read_bytes()))  # type: ignore[operator]
     with pytest.raises(rings.BadRing, match=str(ring.path)):
         rings.read(ring.path)

@@ -15,7 +15,7 @@ from ...doctor.stacks import in_collective
 from . import flight_recorder, injection, rings, stacks
 from .afterwards import ended
 from .injection import Answer
-from .processes import Found, Look, between, host, look
+from .processes import Found, Look, NoJob, between, host, look
 from .rings import Record
 from .stacks import Stacks
 
@@ -32,8 +32,11 @@ class _Seen:
     stacks: Stacks
 
 
+_Looks = tuple[_Seen, _Seen, Answer, Record | None]
+
+
 def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool = True) -> Evidence:
-    """Evidence of these ranks. `inject`: whether to ask torch inside a rank, by gdb."""
+    """Evidence of these ranks. `inject`: whether to ask torch inside a rank, by gdb. Raises NoJob if none is one."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(found))) as pool:
         began = time.monotonic()
         began_at = time.time()
@@ -46,7 +49,13 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
         # A rank that records is not asked.
         asked = list(zip(second, records, strict=True))
         answers = list(pool.map(lambda it: _ask(it[0], inject and it[1] is None), asked))
-    ranks = [_rank(*it, began_at, at) for it in zip(first, second, answers, records, strict=True)]
+    looks = _told(list(zip(first, second, answers, records, strict=True)))
+    if not looks:
+        raise NoJob(
+            f"process {found[0].pid} and what it has started have no process group that this user may ask for"
+        )
+    ranks = [_rank(*it, began_at, at) for it in looks]
+    found = [it[1].found for it in looks]
     ranks += _lost(found)
     notes = dict.fromkeys(note for it in ranks for note in it.notes)
     return focus(
@@ -58,6 +67,23 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
             notes=tuple(notes),
         )
     )
+
+
+def _told(looks: list[_Looks]) -> list[_Looks]:
+    """The same, with the rank that torch says where no environment did; of each rank the outermost process."""
+    told: dict[int, _Looks] = {}
+    for first, second, answer, record in looks:
+        content = answer.content or {}
+        rank = second.found.rank
+        size = second.found.world_size
+        if rank is None and record is not None:
+            rank, size = record.rank, record.world_size
+        elif rank is None and isinstance(content.get("rank"), int):
+            rank, size = content["rank"], int(content["world_size"])
+        if rank is not None and rank not in told:
+            named = replace(second, found=replace(second.found, rank=rank, world_size=size))
+            told[rank] = (first, named, answer, record)
+    return list(told.values())
 
 
 def _see(found: Found) -> _Seen:
@@ -106,7 +132,7 @@ def _rank(
         waiting = None if record.waiting_since is None else max(0.0, at - record.waiting_since)
     mine = [it.stacks.threads[0].frames if it.stacks.threads else None for it in (first, second)]
     made = RankEvidence(
-        rank=second.found.rank,
+        rank=second.found.rank if second.found.rank is not None else -1,
         pid=second.found.pid,
         host=host(),
         process=between(first.look, second.look),
@@ -158,7 +184,7 @@ def _with_arguments(rank: RankEvidence, seen: Stacks, began_at: float, at: float
 def _lost(found: Sequence[Found]) -> list[RankEvidence]:
     """Ranks that were started on this host and have no process any more; with what they have left, if they recorded."""
     size = max(it.world_size for it in found)
-    present = {it.rank for it in found}
+    present = {it.rank for it in found if it.rank is not None}
     left: dict[int, RankEvidence] = {}
     for directory in {it.watch_directory for it in found if it.watch_directory}:
         with suppress(OSError, rings.BadRing):

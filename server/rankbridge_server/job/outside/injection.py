@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,7 @@ from ...doctor.evidence import Thread
 from .processes import owner
 
 _TIMEOUT_S = 3.0
+_MOST_BYTES = 64 << 20
 _POINT_S = 0.5
 """How long the main thread may take to its next safe point."""
 _IDLE = {
@@ -60,6 +62,9 @@ def read(pid: int, threads: Sequence[Thread]) -> Answer:
         )
     thread, waits_for_point = place
     root = Path(f"/proc/{pid}/root")
+    # A link of the rank's own making would be followed from this process's root.
+    if (root / "tmp").is_symlink():
+        return Answer(trouble=f"process {pid} was not asked: its /tmp is a link")
     try:
         folder = Path(tempfile.mkdtemp(prefix="rankbridge-doctor-", dir=root / "tmp"))
     except OSError as error:
@@ -116,11 +121,26 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
     while not answer.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
-        return Answer(json.loads(answer.read_bytes()))
+        content = json.loads(_content(answer))
     except FileNotFoundError:
         return Answer(trouble=_reason(pid, said))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Answer(trouble=f"what process {pid} says of itself was not understood: {error}")
+    if not isinstance(content, dict):
+        return Answer(trouble=f"what process {pid} says of itself was not understood")
+    return Answer(content)
+
+
+def _content(path: Path) -> bytes:
+    """A file that another user may have put there: no link, nothing that keeps its reader waiting, and not too long."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueError("it is no file")
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    return content
 
 
 def _switch(thread: int) -> str:

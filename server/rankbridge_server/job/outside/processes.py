@@ -40,7 +40,8 @@ class Found:
     """A process that is a rank."""
 
     pid: int
-    rank: int
+    rank: int | None
+    """None: its environment does not say; torch is asked inside."""
     world_size: int
     environment: dict[str, str]
     watch_directory: str = ""
@@ -70,7 +71,8 @@ class Look:
 def find(pids: Sequence[int] = ()) -> list[Found]:
     """The ranks of the job that these processes are of; without any, of the only job of this host.
 
-    Raises NoJob.
+    Of a process that has started ranks without telling their environment, as torch.multiprocessing does: whatever has
+    torch among it and what it has started. Raises NoJob.
     """
     candidates = list(_candidates())
     parents = {it: _parent(it) for it in _pids()}
@@ -82,10 +84,7 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
                 raise NoJob(f"there is no process {pid}")
             jobs = {it.job for it in candidates if pid in (it.pid, *_ancestors(it.pid, parents))}
             if not jobs:
-                raise NoJob(
-                    f"process {pid} is no rank, and has started none that this user may see: no RANK and WORLD_SIZE in "
-                    f"/proc/{pid}/environ"
-                )
+                return _untold(pid, parents)
             wanted |= jobs
         ranks = [it for it in ranks if it.job in wanted]
     jobs = {it.job for it in ranks}
@@ -99,7 +98,18 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
         raise NoJob(
             f"{len(jobs)} jobs run on this host: name one by a process of it: {', '.join(map(str, firsts))}"
         )
-    return sorted(ranks, key=lambda it: it.rank)
+    return sorted(ranks, key=lambda it: it.rank or 0)
+
+
+def _untold(pid: int, parents: Mapping[int, int]) -> list[Found]:
+    found = [it for it in parents if pid in (it, *_ancestors(it, parents)) and _has_torch(it)]
+    if not found:
+        raise NoJob(
+            f"process {pid} is no rank, and has started none that this user may see: none has "
+            "RANK and WORLD_SIZE in its environment, or torch in its memory"
+        )
+    # Those that have started others come first.
+    return [Found(it, None, 0, {}) for it in sorted(found, key=lambda it: len(list(_ancestors(it, parents))))]
 
 
 def _candidates() -> Iterable[Found]:
@@ -124,7 +134,7 @@ def _candidates() -> Iterable[Found]:
 
 def _outermost(candidates: Sequence[Found], parents: Mapping[int, int]) -> Iterable[Found]:
     """Of each rank the process that started the others, which load data; past a shell, which has no torch."""
-    by_rank: dict[tuple[tuple[str, ...], int], list[Found]] = defaultdict(list)
+    by_rank: dict[tuple[tuple[str, ...], int | None], list[Found]] = defaultdict(list)
     for it in candidates:
         by_rank[it.job, it.rank].append(it)
     for them in by_rank.values():

@@ -29,6 +29,7 @@ from ..watch.ring import (
     WAITING,
 )
 
+_MOST_BYTES = HEADER_BYTES + TEXT_BYTES + CAPACITY * RECORD_BYTES
 _DOUBLE = struct.Struct("<d")
 _LONG = struct.Struct("<q")
 
@@ -82,6 +83,8 @@ def in_directory(directory: Path, most: int = CAPACITY) -> list[Record]:
 
 def read(path: Path, most: int = CAPACITY) -> Record:
     """Reads a record, of its newest calls at most so many. Raises BadRing, OSError."""
+    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        raise BadRing(f"{path} is no record of `rankbridge watch`")
     data = path.read_bytes()
     if len(data) < HEADER_BYTES + TEXT_BYTES or data[: len(MAGIC)] != MAGIC:
         raise BadRing(f"{path} is no record of `rankbridge watch`, or is cut off")

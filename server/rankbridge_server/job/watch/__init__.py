@@ -26,5 +26,5 @@ def start(directory: str | Path | None = None) -> None:
     from .ring import Ring
 
     chosen = directory or os.environ.get(DIRECTORY) or tempfile.mkdtemp(prefix="rankbridge-watch-")
-    install(lambda: Ring.create(Path(chosen)))
+    install(lambda rank, size: Ring.create(Path(chosen), rank, size))
     _started = True

@@ -59,7 +59,7 @@ class _Group:
 class _Recorder:
     """Writes calls into a ring, which is made at the first of them."""
 
-    def __init__(self, create: Callable[[], Ring], torch: Any) -> None:
+    def __init__(self, create: Callable[[int, int], Ring], torch: Any) -> None:
         self._create = create
         self._ring: Ring | None = None
         self._pid = os.getpid()
@@ -75,7 +75,7 @@ class _Recorder:
         """The record; None in a process that was forked from the one that is watched, and where there is no room."""
         if self._ring is None and not self._broken and os.getpid() == self._pid:
             try:
-                self._ring = self._create()
+                self._ring = self._create(*_place())
             except OSError as error:
                 self._broken = True
                 print(
@@ -140,7 +140,16 @@ class _Recorder:
         self._ring, self._broken = None, True
 
 
-def install(create: Callable[[], Ring]) -> None:
+def _place() -> tuple[int, int]:
+    """Rank and world size: torch's, or what the environment says before there is a default group."""
+    from torch.distributed import distributed_c10d as c10d
+
+    if c10d.is_initialized():
+        return c10d.get_rank(), c10d.get_world_size()
+    return int(os.environ.get("RANK", -1)), int(os.environ.get("WORLD_SIZE", -1))
+
+
+def install(create: Callable[[int, int], Ring]) -> None:
     """Hooks every c10d operator of torch's dispatcher, and waits in Python. `create` makes the record."""
     import torch
     from torch._C._distributed_c10d import ProcessGroup, Work

@@ -73,10 +73,9 @@ class Ring:
         HEADER.pack_into(self._map, 0, *header)
 
     @classmethod
-    def create(cls, directory: Path) -> Ring:
+    def create(cls, directory: Path, rank: int, size: int) -> Ring:
         """A record in a new file of this directory, named by rank and pid."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        rank, size = int(os.environ.get("RANK", -1)), int(os.environ.get("WORLD_SIZE", -1))
         path = directory / f"{rank}-{os.getpid()}{SUFFIX}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
