@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -62,17 +61,11 @@ def _doctor(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def free_port() -> int:
-    """A port that nobody has."""
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        port: int = it.getsockname()[1]
-        return port
-
-
 @contextmanager
 def _started(program: Program, seed: int, prepared: bool, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    torchrun = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE), "--master-port", str(free_port())]
+    # torchrun itself takes ports that nobody has: one that was free a moment ago may be taken.
+    torchrun = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE)]
+    torchrun += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
     torchrun += [str(HERE / "job.py"), program.name, str(seed), str(folder)]
     watch = [sys.executable, "-m", "rankbridge_server", "watch", "--record", str(folder / "record"), "--"]
     environ = {**os.environ, "DIAGNOSE_FOLDER": str(folder), "OMP_NUM_THREADS": "1"}

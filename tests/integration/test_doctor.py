@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.diagnose.faults import FAULTS, RIGHT, Program
 from tests.diagnose.recorded import EVIDENCE
-from tests.diagnose.run import descendants, diagnose, free_port
+from tests.diagnose.run import descendants, diagnose
 from tests.diagnose.score import score
 from tests.support.sampling import sample, seed
 
@@ -46,8 +46,8 @@ import sys, time
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-def rank(number, port):
-    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=number, world_size=3)
+def rank(number, store):
+    dist.init_process_group("gloo", f"file://{store}", rank=number, world_size=3)
     for step in range(100):
         if number == 1 and step == 5:
             print("asleep", flush=True)
@@ -55,7 +55,7 @@ def rank(number, port):
         dist.barrier()
 
 if __name__ == "__main__":
-    mp.spawn(rank, (int(sys.argv[1]),), nprocs=3)
+    mp.spawn(rank, (sys.argv[1],), nprocs=3)
 """
 
 
@@ -63,7 +63,7 @@ if __name__ == "__main__":
 def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> None:
     script = tmp_path / "spawning.py"
     script.write_text(SPAWNING)
-    command = [sys.executable, str(script), str(free_port())]
+    command = [sys.executable, str(script), str(tmp_path / "store")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout is not None
