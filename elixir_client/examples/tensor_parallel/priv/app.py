@@ -102,20 +102,25 @@ def formed(context: Context) -> None:
 
 
 @rankbridge_server.function
-def next_character(text: str) -> dict[str, object]:
-    """The likeliest next character of a text, and the scores of all."""
-    if not text:
-        raise ValueError("a text has at least one character")
-    with torch.no_grad():
-        return _answer(Held.model.scores(text))
+def complete(text: str, length: int = 8) -> dict[str, object]:
+    """Continues a text by its likeliest characters.
+
+    Returns the whole text, and the scores of all characters of which the last one was chosen.
+    """
+    return _completed(Held.model, text, length)
 
 
 @rankbridge_server.function
-def whole(text: str) -> dict[str, object]:
-    """The same by all the weights on one rank: what an answer is compared with."""
+def complete_alone(text: str, length: int = 8) -> dict[str, object]:
+    """The same with all weights on one rank: what an answer is compared with."""
+    return _completed(Model(0, 1), text, length)
+
+
+def _completed(model: Model, text: str, length: int) -> dict[str, object]:
+    if not text or length < 1:
+        raise ValueError("there is at least one character to read, and one to write")
     with torch.no_grad():
-        return _answer(Model(0, 1).scores(text))
-
-
-def _answer(scores: Tensor) -> dict[str, object]:
-    return {"character": chr(int(scores.argmax())), "scores": scores.tolist()}
+        for _ in range(length):
+            scores = model.scores(text)
+            text += chr(int(scores.argmax()))
+    return {"text": text, "scores": scores.tolist()}
