@@ -10,15 +10,17 @@ mkdir -p "$cache"
 
 elixir_ebin=$(elixir -e 'IO.write(:code.lib_dir(:elixir))')/ebin
 logger_ebin=$(elixir -e 'IO.write(:code.lib_dir(:logger))')/ebin
+# Of Mix's tasks.
+mix_ebin=$(elixir -e 'IO.write(:code.lib_dir(:mix))')/ebin
 # dialyzer reads Elixir's debug information by way of Elixir's own modules.
 export ERL_FLAGS="-pa $elixir_ebin"
 version=$(elixir -e 'IO.write("#{System.otp_release()}-#{System.version()}")')
-plt=$cache/dialyzer-with-logger-$version.plt
+plt=$cache/dialyzer-with-mix-$version.plt
 
 if [ ! -e "$plt" ]; then
   scratch=$plt.$$
   dialyzer --build_plt --output_plt "$scratch" \
-    --apps erts kernel stdlib crypto asn1 public_key ssl -r "$elixir_ebin" "$logger_ebin" >"$scratch.log" || [ $? = 2 ] || {
+    --apps erts kernel stdlib crypto asn1 public_key ssl -r "$elixir_ebin" "$logger_ebin" "$mix_ebin" >"$scratch.log" || [ $? = 2 ] || {
     cat "$scratch.log" >&2
     exit 1
   }

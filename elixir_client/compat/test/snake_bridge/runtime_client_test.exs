@@ -123,6 +123,7 @@ defmodule RankBridge.SnakeBridge.RuntimeClientTest do
       peer_lost: :worker,
       unavailable: :worker,
       stale_generation: :worker,
+      function_failed: :python_error,
       backend_failed: :python_error,
       internal: :python_error,
       cancelled: :grpc_error,

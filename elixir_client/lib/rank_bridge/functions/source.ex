@@ -27,14 +27,16 @@ defmodule RankBridge.Functions.Source do
   @spec of([Function.t()], String.t(), [String.t()]) :: String.t()
   def of(functions, module, loaded) do
     defined = Enum.map(functions, &Map.put(Map.from_struct(&1), :elixir, name(&1.name)))
-    check_names(defined)
+    nil = check_names(defined)
     bodies = Enum.map(defined, &function/1)
     text = Enum.join([head(module, loaded, bodies) | bodies], "\n") <> "\nend\n"
     IO.iodata_to_binary([Code.format_string!(text), "\n"])
   end
 
   defp check_names(defined) do
-    for {elixir, [_one, _another | _more] = those} <- Enum.group_by(defined, & &1.elixir) do
+    several = fn {_elixir, those} -> match?([_one, _another | _more], those) end
+
+    with {elixir, those} <- defined |> Enum.group_by(& &1.elixir) |> Enum.find(several) do
       names = Enum.map_join(those, ", ", &inspect(&1.name))
       raise ArgumentError, "these functions have one name in Elixir, #{elixir}: #{names}"
     end
