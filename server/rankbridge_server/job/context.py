@@ -93,8 +93,8 @@ class Context:
 
         Args:
             state: This rank's: a dict of values and tensors, nested as may be.
-            version: A number that grows with the state, as that of the last step: when a step is cut off, some ranks may
-                have done it, and others not.
+            version: A number that grows with the state, as that of the last step: when a step is cut off, some ranks
+                may have done it, and others not.
 
         Returns:
             On a rank that gets it the source's state, in new tensors.

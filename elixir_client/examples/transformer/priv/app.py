@@ -25,7 +25,8 @@ def formed(context: Context) -> None:
 def train(to: int) -> Generator[dict[str, Any], None, str]:
     """Trains until so many steps are done, those that were done before included.
 
-    Reports each step with its loss, on this rank's part of the text. Returns a hash of the weights and of the optimizer's state.
+    Reports each step with its loss, on this rank's part of the text. Returns a hash of the weights and of the
+    optimizer's state.
     """
     while training.step < to:
         loss = training.advance()
