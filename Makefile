@@ -14,8 +14,8 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 
 STEPS ?= 200
 
-example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 20; compare with an undisturbed run
-	@scripts/example --steps $(STEPS) $(if $(SEED),--seed $(SEED))
+example: setup ## Train on 4 ranks, a small way and a real transformer, for STEPS=200 steps, and serve one, as ranks are killed
+	@scripts/example $(STEPS) $(SEED)
 
 test: setup ## Run every test, in both languages
 	@scripts/test
@@ -85,4 +85,4 @@ site: setup ## Write the documentation as a site, to site/; fails at a link that
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .venv-tools site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	  elixir_client/_build elixir_client/deps elixir_client/compat/_build elixir_client/examples/trainer/_build
+	  elixir_client/_build elixir_client/deps elixir_client/compat/_build $(wildcard elixir_client/examples/*/_build)

@@ -82,6 +82,11 @@ defmodule RankBridge.ErrorTest do
 
     for other <- [:peer_lost, :cancelled, :deadline_exceeded, :stale_generation],
         do: assert(Error.combine([{0, %Error{reason: other}}, {1, failed}]).rank == 1)
+
+    # Also where it says so itself, and had not begun.
+    failed = %{failed | raised: %Raised{rank: 1, type: "ValueError"}}
+    stopped = %{failed | rank: 0, indefinite: false}
+    assert Error.combine([{0, stopped}, {1, failed}]).rank == 1
   end
 
   test "a lost rank is whom its loss is about, whoever reports it" do

@@ -315,7 +315,7 @@ defmodule RankBridge.Error do
   def combine(outcomes, changes? \\ true) do
     failed = for {_rank, %__MODULE__{} = error} <- outcomes, do: error
     [_at_least_one | _rest] = failed
-    cause = Enum.min_by(failed, &{@causes[&1.reason], &1.indefinite, relayed?(&1)})
+    cause = Enum.min_by(failed, &{@causes[&1.reason], follows?(&1), &1.indefinite, relayed?(&1)})
     done? = Enum.any?(outcomes, fn {_rank, outcome} -> outcome == :ok end)
 
     %{
@@ -325,6 +325,10 @@ defmodule RankBridge.Error do
         ranks: if(cause.ranks == [], do: details(outcomes), else: cause.ranks)
     }
   end
+
+  # Whether a rank was stopped by what another one's function has raised.
+  defp follows?(%{raised: nil}), do: false
+  defp follows?(%{raised: raised, rank: rank}), do: raised.rank != rank
 
   # Whether a rank reports what another has refused.
   defp relayed?(%{ranks: []}), do: false

@@ -20,6 +20,14 @@ LOAD = Option(
     "functions that it marks (@rankbridge_server.function); may be given more than once",
 )
 
+PRELOAD = Option(
+    "--preload",
+    multiple=True,
+    metavar="MODULE",
+    help="import MODULE, a file or a name, once, before the ranks are forked: each has it from the start, also one "
+    "that takes another's place; it must start no threads; may be given more than once",
+)
+
 OF_RANK = "Limits of each rank"
 LINKS = "Control links"
 

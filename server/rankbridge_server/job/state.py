@@ -16,7 +16,7 @@ from .values import Written, read
 
 
 def broadcast(state: dict[str, Any], version: int, is_new: bool, tensors: Tensors) -> dict[str, Any]:
-    """Brings a state from one rank to those that have it not: see `Context.broadcast_state`."""
+    """Brings a state from one rank to others, over torch's default group: see `Context.broadcast_state`."""
     mine = torch.tensor([int(not is_new), version])
     each = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(each, mine)

@@ -1,4 +1,4 @@
-"""A transformer in tensor parallel: each rank has some of the heads and a part of the perceptrons, none has all.
+"""A transformer in tensor parallel: each rank has some heads and a part of the perceptrons, and none has all weights.
 
 The weights are random, of a seed. In an application of your own each rank reads its part of a checkpoint.
 """
@@ -71,15 +71,17 @@ class Model:
         for layer in self.layers:
             stream = stream + self._summed(self._attention(layer, _normal(stream)))
             stream = stream + self._summed(functional.gelu(_normal(stream) @ layer.up.T) @ layer.down.T)
-        return _normal(stream[-1]) @ self.characters.T
+        scores: Tensor = _normal(stream[-1]) @ self.characters.T
+        return scores
 
     def _attention(self, layer: Layer, stream: Tensor) -> Tensor:
         query, key, value = torch.einsum("td,xhkd->xhtk", stream, layer.attended)
         heads = functional.scaled_dot_product_attention(query[None], key[None], value[None], is_causal=True)
-        return heads[0].transpose(0, 1).flatten(1) @ layer.mixed.T
+        mixed: Tensor = heads[0].transpose(0, 1).flatten(1) @ layer.mixed.T
+        return mixed
 
     def _summed(self, part: Tensor) -> Tensor:
-        """The sum of what the ranks' heads, or parts of a perceptron, have come to."""
+        """The sum of what the ranks' heads, or their parts of a perceptron, have come to."""
         if self._size > 1:
             dist.all_reduce(part)
         return part

@@ -1,7 +1,7 @@
 """Trains a small transformer to write as Alice's author does: torch, and nothing else.
 
-It runs by itself, `python -m torch.distributed.run --nproc-per-node 4 train.py --steps 200`, and in the ranks of a
-gang by app.py. Both give the same weights, bit for bit.
+It runs by itself, `python -m torch.distributed.run --nproc-per-node 4 train.py --steps 200`, and in the ranks of a gang
+by app.py. Both give the same weights, bit for bit.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Block(nn.Module):
         query, key, value = heads.permute(2, 0, 3, 1, 4)
         attention = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         stream = stream + self.mixed(attention.transpose(1, 2).reshape(batch, length, WIDTH))
-        found: Tensor = stream + self.perceptron(stream)
-        return found
+        added: Tensor = self.perceptron(stream)
+        return stream + added
 
 
 class Transformer(nn.Module):
@@ -72,12 +72,15 @@ class Transformer(nn.Module):
     def forward(self, codes: Tensor) -> Tensor:
         """The scores of all characters."""
         places = self.places(torch.arange(codes.shape[1]))
-        found: Tensor = self.scores(self.blocks(self.characters(codes) + places))
-        return found
+        scores: Tensor = self.scores(self.blocks(self.characters(codes) + places))
+        return scores
 
 
 class Training:
-    """A model, its optimizer, and how many steps are in them. A step is the same in whatever process it is done."""
+    """A model, its optimizer, and how many steps are in them.
+
+    A step is the same, whenever and in whatever process it is done.
+    """
 
     def __init__(self) -> None:
         torch.manual_seed(SEED)
@@ -113,8 +116,8 @@ class Training:
     def advance(self) -> float:
         """Does a step; gives the loss on this rank's part of it.
 
-        It changes nothing until the gradients of all ranks are there, and calls none of them afterwards: a step that
-        is cut off has not happened.
+        It changes nothing until the gradients of all ranks are there, and calls none of them afterwards: on each rank
+        it happens as a whole, or not at all.
         """
         loss = self._loss()
         loss.backward()  # type: ignore[no-untyped-call]
