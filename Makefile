@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak bench sizes lint proto proto-check lock sbom audit site clean
+.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak diagnose bench sizes lint proto proto-check lock sbom audit site clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -14,8 +14,8 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 
 STEPS ?= 200
 
-example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 20; compare with an undisturbed run
-	@scripts/example --steps $(STEPS) $(if $(SEED),--seed $(SEED))
+example: setup ## Train on 4 ranks, a small way and a real transformer, for STEPS=200 steps, and serve one, as ranks are killed
+	@scripts/example $(STEPS) $(SEED)
 
 test: setup ## Run every test, in both languages
 	@scripts/test
@@ -48,6 +48,11 @@ recovery: setup ## Kill KILLS=30 ranks of a gang in an Elixir supervision tree; 
 soak: setup ## Time 30 kills, quiet and under load; form a gang 200 times, and find what grows
 	@.venv/bin/python -m tests.chaos.soak
 
+SEEDS ?= 10
+
+diagnose: setup ## Faults of torchrun jobs as programs, SEEDS=10 runs of each: how right `rankbridge doctor` is, to docs/doctor.md
+	@.venv/bin/python -m tests.diagnose --seeds $(SEEDS) --write docs/doctor.md
+
 QUICK ?=
 
 bench: setup ## Measure ours beside the peers that are installed; QUICK=1: a part of it, in under three minutes
@@ -61,7 +66,7 @@ lint: setup ## Run every linter and type checker, in both languages, and check t
 
 proto: setup ## Write the Python and Elixir stubs anew from proto/
 	@scripts/proto
-	@PATH="$(CURDIR)/.venv/bin:$$PATH"; for it in methods unasync operations_doc; do python scripts/$$it.py || exit 1; done
+	@PATH="$(CURDIR)/.venv/bin:$$PATH"; for it in methods unasync operations_doc scenarios; do python scripts/$$it.py || exit 1; done
 
 proto-check: setup ## Fail if the committed stubs are not those of proto/
 	@scripts/proto --check
@@ -80,4 +85,4 @@ site: setup ## Write the documentation as a site, to site/; fails at a link that
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .venv-tools site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	  elixir_client/_build elixir_client/deps elixir_client/compat/_build elixir_client/examples/trainer/_build
+	  elixir_client/_build elixir_client/deps elixir_client/compat/_build $(wildcard elixir_client/examples/*/_build)

@@ -1,6 +1,7 @@
 defmodule RankBridge.MixProject do
   use Mix.Project
 
+  @examples ~w(tensor_parallel trainer transformer)
   @source_url "https://github.com/rankbridge/rankbridge"
 
   def project do
@@ -34,7 +35,9 @@ defmodule RankBridge.MixProject do
       else: []
   end
 
-  defp elixirc_paths(:test), do: ["lib", "test/support", "examples/trainer/lib"]
+  defp elixirc_paths(:test),
+    do: ["lib", "test/support" | for(it <- @examples, do: "examples/#{it}/lib")]
+
   defp elixirc_paths(_env), do: ["lib"]
 
   # Mix refuses to load a project with any dependency from Hex when Hex is not installed. The tests have stand-ins.

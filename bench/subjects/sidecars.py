@@ -17,14 +17,14 @@ from typing import Any
 import rankbridge
 from bench.subject import Ways, serve, timed
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
-from rankbridge_server.cli.settings import RankSettings
-from rankbridge_server.cli.sidecar import Sidecar
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.rank import Identity
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import Link
 from rankbridge_server.links.sockets import SocketLinkMaker
 from rankbridge_server.links.wire import BEAT
+from rankbridge_server.sidecar.settings import RankSettings
+from rankbridge_server.sidecar.sidecar import Sidecar
 
 # So many ranks in one process are late at times; none of them is to be lost for that.
 _HEARTBEAT = Heartbeat(interval=5.0, misses=12)

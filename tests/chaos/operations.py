@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankbridge._plan.tensor import as_tensor
+from rankbridge.harness import reference
+
 Values = npt.NDArray[Any]
 
 SMALLEST_BYTES = 4
@@ -54,20 +57,16 @@ class Operation:
         return [np.tile(it, -(-self.elements // _PERIOD))[: self.elements] for it in periods]
 
     def results(self, inputs: Sequence[Values]) -> list[Values | None]:
-        """What each member gets; None: nothing."""
-        if self.kind == "broadcast":
-            return [inputs[self.options["src_rank_in_group"]]] * len(inputs)
-        if self.kind == "all_reduce":
-            reduce: Any = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}[
-                self.options["op"]
-            ]
-            return [reduce.reduce(inputs, axis=0, dtype=self.dtype)] * len(inputs)
-        joined = np.concatenate(inputs)
-        if self.kind == "all_gather":
-            return [joined] * len(inputs)
-        return [
-            joined if member == self.options["dst_rank_in_group"] else None for member in range(len(inputs))
-        ]
+        """What each member gets; None: nothing. By the reference model, whose rounding is none here."""
+        brought = [as_tensor(it) for it in inputs]
+        given = reference.results(self.kind, brought, [self.options] * len(inputs))
+        # All members are given the same one.
+        made = {id(it): None if it is None else _array(it) for it in given}
+        return [made[id(it)] for it in given]
+
+
+def _array(result: reference.Result) -> Values:
+    return (result.tensor if isinstance(result, reference.Near) else result).numpy()
 
 
 def draw(random: Random, size: int, max_bytes: int) -> Operation:

@@ -1,13 +1,15 @@
-"""Collectives in numpy, and torchgfn's reports: what is right where what was recorded is not."""
+"""vLLM's methods by the harness's reference model, and torchgfn's reports: what is right where the records are not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from tests.conformance.values import Json, Tensor
+from tests.conformance.values import NUMPY, Json, Tensor
+
+from rankbridge import Tensor as BridgeTensor
+from rankbridge.harness import reference as model
+from rankbridge.harness.floats import decode, encode
 
 Arguments = Mapping[str, Any]
 
@@ -54,31 +56,27 @@ def value(method: str, members: Sequence[Arguments], place: int) -> Any:
 
 def gathered(tensors: Sequence[Tensor], dim: int) -> Tensor:
     """All of them, side by side."""
-    return Tensor(tensors[0].dtype, np.concatenate([it.array for it in tensors], axis=dim))
+    return _of_model(model.gathered([_for_model(it) for it in tensors], {"dim": dim}))
 
 
 def part(whole: Tensor, dim: int, sizes: Sequence[int] | None, members: int, place: int) -> Tensor:
     """One member's part."""
     each = sizes or [whole.shape[dim] // members] * members
-    cuts = np.cumsum(each)[:-1]
-    pieces: list[npt.NDArray[Any]] = np.split(whole.array, cuts, axis=dim)
-    return Tensor(whole.dtype, pieces[place])
+    return Tensor(whole.dtype, model.divided(whole.array, dim, each)[place])
 
 
 def reduced(tensors: Sequence[Tensor], op: str) -> Tensor:
-    """All of them, element by element. A sum of bools is or."""
-    arrays = np.stack([it.array for it in tensors])
-    if op == "sum" and tensors[0].dtype == "bool":
-        return Tensor("bool", np.asarray(arrays.any(axis=0)))
-    functions: dict[str, Callable[..., Any]] = {
-        "sum": np.sum,
-        "avg": np.mean,
-        "max": np.max,
-        "min": np.min,
-        "product": np.prod,
-    }
-    result = functions[op](arrays, axis=0)
-    return Tensor(tensors[0].dtype, np.asarray(result, arrays.dtype))
+    """All of them, element by element."""
+    result = model.reduced([_for_model(it) for it in tensors], op)
+    return _of_model(result.tensor if isinstance(result, model.Near) else result)
+
+
+def _for_model(it: Tensor) -> BridgeTensor:
+    return encode(it.array, it.dtype)
+
+
+def _of_model(it: BridgeTensor) -> Tensor:
+    return Tensor(it.dtype, decode(it).astype(NUMPY.get(it.dtype, it.dtype)))
 
 
 def report(name: str, timings: Sequence[Json]) -> list[list[str]]:

@@ -149,6 +149,27 @@ def test_a_replaced_rank_gets_its_state_from_a_survivor(gang: Gang) -> None:
     assert len(gang[3].call("history")) == 1
 
 
+def test_survivors_of_which_some_have_done_a_step_more_get_the_furthest_state(gang: Gang) -> None:
+    step = gang.call("state")[0]["step"]
+    gang[1].call("advance", 1)
+    os.kill(gang[3].status().pid, signal.SIGKILL)
+    gang.form()
+    assert [it["step"] for it in gang.call("state")] == [step + 1] * SIZE
+    # Also where no rank is new.
+    gang[2].call("advance", 1)
+    gang.form()
+    assert [it["step"] for it in gang.call("state")] == [step + 2] * SIZE
+
+
+def test_a_loss_in_a_backward_pass_is_no_failure_of_the_function(gang: Gang) -> None:
+    with pytest.raises(PeerLostError) as lost:
+        gang.call("lose_in_backward", 2)
+    assert isinstance(lost.value, rankbridge.GangError)
+    errors = {it.rank: it.error for it in lost.value.outcomes}
+    assert {rank: type(errors[rank]) for rank in (0, 1, 3)} == dict.fromkeys((0, 1, 3), PeerLostError)
+    gang.form()
+
+
 def test_exposed_tensors_are_found_by_their_names(gang: Gang) -> None:
     found = gang.named("model.*")
     assert list(found) == sorted(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -69,6 +71,32 @@ def test_a_module_is_found_by_its_name_in_the_current_folder(tmp_path: Path) -> 
             assert gang.call("five") == [5, 5]
         assert process.stdin is not None
         process.stdin.close()
+
+
+def test_what_is_preloaded_is_imported_once_before_the_ranks_are_forked(tmp_path: Path) -> None:
+    (tmp_path / "early.py").write_text("import os\n\nPROCESS = os.getpid()\n")
+    (tmp_path / "app.py").write_text(
+        "import os\n\nimport early\nfrom rankbridge_server import function\n\n"
+        "@function\ndef processes() -> list[int]:\n    return [early.PROCESS, os.getpid()]\n"
+    )
+    options = ["--load", str(tmp_path / "app.py"), "--preload", str(tmp_path / "early.py")]
+    with up(tmp_path, 2, "gloo", options) as running, rankbridge.connect(running.description) as gang:
+        early, own = zip(*gang.call("processes"), strict=True)
+        assert len(set(early)) == 1
+        assert early[0] not in own
+        os.kill(own[1], signal.SIGKILL)
+        gang.form()
+        assert gang[1].call("processes")[0] == early[0]
+
+
+def test_what_cannot_be_preloaded_is_said_and_no_gang_starts(tmp_path: Path) -> None:
+    (tmp_path / "early.py").write_text("1 / 0\n")
+    command = ["up", "--size", "2", "--backend", "fake", "--preload", str(tmp_path / "early.py")]
+    with rankbridge_command([*command, "--report", "json"]) as process:
+        assert process.stdout is not None
+        *_, last = map(json.loads, process.stdout)
+    assert last["event"] == "failed"
+    assert "ZeroDivisionError" in last["reason"]
 
 
 def test_without_a_module_there_are_no_functions(fake4: RunningGang) -> None:

@@ -16,8 +16,8 @@ from tests.support.proc import open_files
 from torch._C._distributed_c10d import TCPStore
 
 import rankbridge
-from rankbridge_server.cli.tokens import write_new
 from rankbridge_server.core.tokens import Tokens
+from rankbridge_server.sidecar.token_files import write_new
 
 TIMEOUT_S = 60
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.printable import lines
+from ..sidecar.runtime_dir import running_gangs
 from .options import FILE, Option, Options
-from .runtime_dir import running_gangs
 
 if TYPE_CHECKING:
     import grpc

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
-from ..job.exposed import with_built_in
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
@@ -16,6 +15,7 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions
     if not modules:
         return None
     load(modules)
+    from ..job.exposed import with_built_in
     from ..job.host import FunctionHost
 
     world = None

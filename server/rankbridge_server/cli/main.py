@@ -19,7 +19,11 @@ COMMANDS = {
     "events": "Follow what happens on the ranks of a gang.",
     "call": "Run an operation on the ranks of a gang.",
     "functions": "List the functions that the ranks of a gang offer.",
+    "test": "Run scenarios on gangs, and check what comes of them.",
+    "drive": "Drive a gang by lines of JSON, from a program in any language.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
+    "doctor": "Say why a torch.distributed job hangs.",
+    "watch": "Run a job whose ranks record their collectives, for `doctor`.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
 }

@@ -21,24 +21,29 @@ from ..core.rank import Identity
 from ..core.reread import Reread
 from ..core.tokens import Tokens
 from ..job.loading import LoadError
-from . import endpoints, mpi, nccl, traces
+from ..sidecar import endpoints, traces
+from ..sidecar.logs import begin as begin_logs
+from ..sidecar.runtime_dir import GANG, UntrustedDirectory, runtime_dir
+from ..sidecar.settings import RankSettings
+from ..sidecar.tls import Tls
+from ..sidecar.token_files import TokenError
+from ..sidecar.traces import NoTraces
+from . import mpi, nccl
 from .environment import Launched, LaunchError
 from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
 from .loaded import loaded
-from .logs import LOGS_NOTE, begin as begin_logs, logs_of, logs_options
+from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
 from .progress import progress
-from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
-from .settings import LOAD, RankSettings, heartbeat_of, limits_of, limits_options
-from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
-from .tokens import WHO, JobTokens, TokenError, of_ranks, tokens_options
-from .traces import NoTraces
+from .settings import LOAD, heartbeat_of, limits_of, limits_options
+from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
+from .tokens import WHO, JobTokens, of_ranks, tokens_options
 
 if TYPE_CHECKING:
     from ..backends.mpi import MpiWorld
     from ..core.coordinator import Backend
-    from .sidecar import Sidecar
+    from ..sidecar.sidecar import Sidecar
 
 MEET_TIMEOUT_S = 60.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -96,7 +101,7 @@ def _serve(
             limits = nccl.limits_on(on_nccl, limits, options.max_bytes)
         else:
             backend = _backend(world, host)
-        from .sidecar import Sidecar
+        from ..sidecar.sidecar import Sidecar
     from ..links.sockets import SocketLinkMaker
 
     begin_logs(logs_of(options))

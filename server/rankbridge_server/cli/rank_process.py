@@ -6,22 +6,24 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ..agent.messages import Began, Failed, Line, Suspect
+from ..agent.messages import Began, Failed, Form, Formed, Line, Ping, Pong, Ready, Suspect
 from ..core.coordinator import Backend
+from ..core.errors import BridgeError
 from ..core.limits import Limits
 from ..core.rank import Identity
 from ..job.loading import LoadError
 from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
+from ..sidecar.logs import begin as begin_logs
+from ..sidecar.settings import RankSettings
+from ..sidecar.sidecar import Sidecar
 from .loaded import loaded
-from .logs import OfRank, begin as begin_logs
+from .logs import OfRank
 from .nccl import limits_on
-from .settings import RankSettings
-from .sidecar import Sidecar, obey
 
 MPI_TIMEOUT_S = 60.0
 
@@ -104,7 +106,7 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
         line.send(Failed(str(error)))
         raise
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
-    obey(sidecars, line)
+    _obey(sidecars, line)
 
 
 def _end_on_sigterm(sidecars: list[Sidecar]) -> None:
@@ -112,3 +114,19 @@ def _end_on_sigterm(sidecars: list[Sidecar]) -> None:
     for sidecar in sidecars:
         sidecar.stop()
     os._exit(0)
+
+
+def _obey(sidecars: Sequence[Sidecar], line: Line) -> None:
+    """Serves these ranks and follows the agent's messages until the agent is gone."""
+    line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
+    while isinstance(message := line.receive(), Form | Ping):
+        if isinstance(message, Ping):
+            line.send(Pong())
+            continue
+        # A process with several ranks forms all of them: the agent knows only one.
+        targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
+        try:
+            formed = sidecars[0].form(targets, message.timeout)
+            line.send(Formed(formed.generation, formed.took))
+        except BridgeError as error:
+            line.send(Failed(str(error)))

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ..agent.agent import Watcher
-from . import endpoints
+from ..sidecar import endpoints
 from .progress import progress
 
 # For how long a reader may take nothing before it counts as gone.

@@ -1,51 +1,16 @@
-"""The settings of a rank's sidecar."""
+"""The options that set a rank's sidecar."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import fields
 
 import click
 
 from ..core.limits import Limits
-from ..core.tokens import Tokens
 from ..links.heartbeat import Heartbeat
-from .logs import Logs
 from .options import FILE, Option, Options
-from .tls import Tls
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankSettings:
-    """Settings of one rank's sidecar.
-
-    `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
-    name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
-    `tokens`: what callers show over TCP; None: nothing.
-    `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
-    members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
-    `metrics`: operations are counted. `load`: modules with functions of the user's.
-    Timeouts in seconds.
-    """
-
-    listen: tuple[str, ...]
-    links: str
-    advertise: str = ""
-    tls: Callable[[], Tls] | None = None
-    tokens: Callable[[], Tokens] | None = None
-    limits: Limits
-    heartbeat: Heartbeat
-    default_timeout: float = 30.0
-    data_timeout: float = 30.0
-    share_memory: bool = True
-    straggler_after: float = 1.0
-    audit: Path | None = None
-    logs: Logs = field(default_factory=Logs)
-    metrics: bool = False
-    load: tuple[str, ...] = ()
-
 
 LOAD = Option(
     "--load",
@@ -53,6 +18,14 @@ LOAD = Option(
     metavar="MODULE",
     help="import MODULE, a file (app.py) or a name (package.module), in each rank, and offer to controllers the "
     "functions that it marks (@rankbridge_server.function); may be given more than once",
+)
+
+PRELOAD = Option(
+    "--preload",
+    multiple=True,
+    metavar="MODULE",
+    help="import MODULE, a file or a name, once, before the ranks are forked: each has it from the start, also one "
+    "that takes another's place; it must start no threads; may be given more than once",
 )
 
 OF_RANK = "Limits of each rank"

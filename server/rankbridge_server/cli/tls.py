@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ssl
 import stat
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role
 from ..links.tls import LinkTls
+from ..sidecar.tls import Tls
 from .options import FILE, Option, Options
-
-if TYPE_CHECKING:
-    import grpc
 
 _OPTIONS = {
     "--tls-cert": "certificate of the ranks, PEM, with its chain",
@@ -35,31 +30,6 @@ _EDWARDS_KEYS = (bytes.fromhex("302a300506032b6570032100"), bytes.fromhex("30433
 
 class TlsError(ValueError):
     """A TLS option or its file is wrong. The text names both, and contains no secret."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """A rank's certificate, key and authorities; PEM, as in the files when the rank was started.
-
-    `ca` vouches for sidecars that this one dials. `client_ca`: if it is there, it must vouch for whoever dials.
-    `roles`: of names in clients' certificates.
-    """
-
-    certificate: bytes = field(repr=False)
-    key: bytes = field(repr=False)
-    ca: bytes = field(repr=False)
-    client_ca: bytes | None = field(repr=False)
-    links: LinkTls = field(repr=False)
-    roles: Mapping[str, Role] = field(default_factory=dict)
-
-    def dialling(self) -> grpc.ChannelCredentials:
-        """For channels to other sidecars, which are shown this one's certificate if they ask.
-
-        To be called where gRPC may be started: not before ranks are forked.
-        """
-        import grpc
-
-        return grpc.ssl_channel_credentials(self.ca, self.key, self.certificate)
 
 
 TLS_NOTE = {
@@ -82,26 +52,6 @@ def tls_options() -> list[Option]:
             "may observe, drive or own without a token; may be repeated; needs --tls-client-ca",
         ),
     ]
-
-
-def serving(current: Callable[[], Tls]) -> grpc.ServerCredentials:
-    """For gRPC listeners on TCP: each connection gets the current certificate. Not before ranks are forked."""
-    import grpc
-
-    shown = current()
-
-    def configured(tls: Tls) -> grpc.ServerCertificateConfiguration:
-        return grpc.ssl_server_certificate_configuration([(tls.key, tls.certificate)], tls.client_ca)
-
-    def changed() -> Any:
-        nonlocal shown
-        if (tls := current()) is shown:
-            # What gRPC has stays.
-            return None
-        shown = tls
-        return configured(tls)
-
-    return grpc.dynamic_ssl_server_credentials(configured(shown), changed, shown.client_ca is not None)
 
 
 def reread_tls(options: Options, host: str | None = None) -> Reread[Tls] | None:

@@ -6,9 +6,7 @@ import ipaddress
 import os
 import re
 import socket
-import stat
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -19,13 +17,10 @@ from click.core import ParameterSource
 
 from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role, Tokens, new_token
+from ..sidecar.token_files import TokenError, private_directory, read, write_new
 from .options import FILE, Command, Option, Options
 
 VARIABLE = "RANKBRIDGE_TOKEN_FILE"
-
-
-class TokenError(ValueError):
-    """The tokens cannot be had; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +139,7 @@ def of_ranks(options: Options, master: tuple[str, int] | None, listen: str, *, s
             "makes one), or --no-tokens"
         )
     job = blake2b(repr(master).encode(), digest_size=8).hexdigest()
-    path = _directory() / f"tokens-{job}"
+    path = private_directory() / f"tokens-{job}"
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     write_new(scratch, Tokens.new().to_json() + "\n")
     try:
@@ -162,38 +157,6 @@ def _is_loopback(host: str) -> bool:
     except OSError:
         return False
     return all(ipaddress.ip_address(str(address[0])).is_loopback for *_, address in found)
-
-
-def _directory() -> Path:
-    """A directory of this user's, which nobody else can write to. Raises TokenError."""
-    path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"rankbridge-{os.getuid()}"
-    try:
-        path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
-    except OSError as error:
-        raise TokenError(f"{path}: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise TokenError(f"{path} is not a directory that is yours alone")
-    return path
-
-
-def read(path: Path) -> Tokens:
-    """Tokens that were written by `rankbridge tokens`. Raises TokenError, also when others can read them."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise TokenError(f"{path} can be read by others: chmod 600 {path}")
-            return Tokens.of_json(file.read())
-    except (OSError, ValueError) as error:
-        raise TokenError(f"{path}: {error}") from error
-
-
-def write_new(path: Path, text: str) -> None:
-    """Writes a file that is not there yet, for the owner alone. Raises OSError."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 COMMAND = Command(

@@ -6,7 +6,7 @@ import gc
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -18,7 +18,13 @@ from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.tokens import Tokens
-from . import endpoints, traces
+from ..job.loading import LoadError, load
+from ..sidecar import endpoints, traces
+from ..sidecar.runtime_dir import GANG, UntrustedDirectory, runtime_dir
+from ..sidecar.settings import RankSettings
+from ..sidecar.tls import Tls
+from ..sidecar.token_files import TokenError, write_new
+from ..sidecar.traces import NoTraces
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
@@ -27,11 +33,9 @@ from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
-from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
-from .settings import LOAD, RankSettings, heartbeat_of, limits_of, limits_options
-from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
-from .tokens import TokenError, given, tokens_options, write_new
-from .traces import NoTraces
+from .settings import LOAD, PRELOAD, heartbeat_of, limits_of, limits_options
+from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
+from .tokens import given, tokens_options
 
 START_TIMEOUT_S = 60.0
 
@@ -64,10 +68,10 @@ def run(options: Options) -> int:
     try:
         what = "importing gRPC" if options.backend == "fake" else "importing torch and gRPC"
         with report.progress(what), server_extra():
-            _import_for_ranks(options.backend)
+            _import_for_ranks(options.backend, options.preload)
         with runtime_dir() as directory:
             reason = _up(options, report, tls, tokens, directory)
-    except (NoMetrics, NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
+    except (LoadError, NoMetrics, NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
     except Interrupted as interrupted:
@@ -203,7 +207,7 @@ def _up(
             )
 
 
-def _import_for_ranks(backend: str) -> None:
+def _import_for_ranks(backend: str, preload: Sequence[str]) -> None:
     from . import rank_process  # noqa: F401
 
     if backend == "gloo":
@@ -214,6 +218,7 @@ def _import_for_ranks(backend: str) -> None:
         import_mpi()
     else:
         from ..backends import fake  # noqa: F401
+    load(preload)
     # The ranks' garbage collectors skip the objects of this process: visiting them would copy their pages.
     gc.collect()
     gc.freeze()
@@ -258,6 +263,7 @@ COMMAND = Command(
             "there; docs/up.md has the events",
         ),
         LOAD,
+        PRELOAD,
         METRICS,
         *limits_options(),
         *logs_options("warning"),

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from . import engine_threads
 from .links import GroupLinks
 
 
@@ -17,8 +18,7 @@ class Lane:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._first: deque[Callable[[], None]] = deque()
         self._links: GroupLinks | None = None
-        self._thread = threading.Thread(target=self._run, name=f"lane:{name}", daemon=True)
-        self._thread.start()
+        self._thread = engine_threads.start(f"lane:{name}", self._run)
 
     def wait_with(self, links: GroupLinks) -> None:
         """Sets the links that the lane reads while it waits for jobs. Called before the first job."""

@@ -1,1 +1,1 @@
-"""What lives in the user's own process: functions on ranks, and the torch.distributed that they find there."""
+"""What lives in the user's processes, and what looks at these from beside them."""

@@ -18,7 +18,8 @@ _GRACE_S = 0.5
 class Causes(logging.Handler):
     """Gives an exception that leaves one of torch.distributed's functions its cause: why the generation is over.
 
-    Torch logs every such exception at level DEBUG while it is handled, and nothing else tells of it.
+    Torch logs every such exception at level DEBUG while it is handled, and nothing else tells of it. What comes from
+    its C++ alone, as from a backward pass, it does not log: `explain` is for that.
     """
 
     def __init__(self) -> None:
@@ -41,8 +42,12 @@ class Causes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Acts on the exception that is being handled."""
-        error = sys.exception()
-        if error is None or error.__cause__ is not None or isinstance(error, BridgeError):
+        if (error := sys.exception()) is not None:
+            self.explain(error)
+
+    def explain(self, error: BaseException) -> None:
+        """Gives an exception its cause, if the generation is over; waits for that, if an engine has raised it."""
+        if error.__cause__ is not None or isinstance(error, BridgeError):
             return
         if any(name in str(error) for name in _ENGINES):
             self._ended.wait(_GRACE_S)

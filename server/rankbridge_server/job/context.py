@@ -84,19 +84,22 @@ class Context:
         """
         return self._host.process_group(name, self._formed)
 
-    def broadcast_state(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Brings a state, as of ``state_dict()``, from a rank that is not new to those that are new.
+    def broadcast_state(self, state: dict[str, Any], *, version: int = 0) -> dict[str, Any]:
+        """Brings a state, as of ``state_dict()``, from a rank that has it to those that have not.
 
-        All ranks call it. On the others it returns `state` itself, unchanged.
+        All ranks call it. The source is the lowest of those that are not new and have the highest version; if all are
+        new, of all. Those that are new, and those of a lower version, get its state. On the others it returns `state`
+        itself, unchanged.
 
         Args:
             state: This rank's: a dict of values and tensors, nested as may be.
+            version: A number that grows with the state, as that of the last step: when a step is cut off, some ranks
+                may have done it, and others not.
 
         Returns:
-            On a new rank the source's state, in new tensors. The source is the lowest rank that is not new, or rank 0
-            if all are new.
+            On a rank that gets it the source's state, in new tensors.
 
         Raises:
             TypeError: Something in it has no value.
         """
-        return self._host.broadcast_state(state, self.new_ranks, self.rank, self.world_size)
+        return self._host.broadcast_state(state, version, self.is_new)

@@ -126,15 +126,9 @@ class FunctionHost:
             )
         return self._world.group(name, generation)
 
-    def broadcast_state(
-        self, state: dict[str, Any], new_ranks: Sequence[int], rank: int, size: int
-    ) -> dict[str, Any]:
-        """Brings a state to new ranks. See `Context.broadcast_state`."""
-        source = next((it for it in range(size) if it not in new_ranks), 0)
-        if not new_ranks:
-            return state
-        received = broadcast(state if rank == source else None, source, self._tensors)
-        return received if rank in new_ranks and rank != source else state
+    def broadcast_state(self, state: dict[str, Any], version: int, is_new: bool) -> dict[str, Any]:
+        """Brings a state to ranks that have it not. See `Context.broadcast_state`."""
+        return broadcast(state, version, is_new, self._tensors)
 
     def _call(
         self, site: Site, signature: Signature, bound: inspect.BoundArguments, run: Run
@@ -151,11 +145,19 @@ class FunctionHost:
             if inspect.isgenerator(result):
                 result = _exhausted(result, context)
             return _nothing if result is None else _committing(site, Written(result))
+        except Exception as error:
+            # A loss is no failure of the function, also where the engine has noticed it before the links.
+            self._explain(error)
+            raise
         finally:
             with self._idle:
                 self._running -= 1
                 if not self._running:
                     self._idle.notify_all()
+
+    def _explain(self, error: BaseException) -> None:
+        if self._world is not None:
+            self._world.explain(error)
 
     def _await_ready(self, generation: Generation, run: Run) -> None:
         number, ready = self._ready
@@ -176,6 +178,7 @@ class FunctionHost:
         try:
             self._prepare(generation)
         except BaseException as error:
+            self._explain(error)
             failure = error if isinstance(error, BridgeError) else self._hook_failed(generation, error)
             ready.set_exception(failure)
         else:

@@ -15,7 +15,23 @@ from ..service.wire.values import refs_in
 from .values import Written, read
 
 
-def broadcast(state: dict[str, Any] | None, source: int, tensors: Tensors) -> dict[str, Any]:
+def broadcast(state: dict[str, Any], version: int, is_new: bool, tensors: Tensors) -> dict[str, Any]:
+    """Brings a state from one rank to others, over torch's default group: see `Context.broadcast_state`."""
+    mine = torch.tensor([int(not is_new), version])
+    each = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(each, mine)
+    claims = [(bool(it[0]), int(it[1])) for it in each]
+    newest = max(claims)
+    source = claims.index(newest)
+    gets = [rank != source and (not old or it != newest[1]) for rank, (old, it) in enumerate(claims)]
+    if not any(gets):
+        return state
+    rank = dist.get_rank()
+    received = _broadcast(state if rank == source else None, source, tensors)
+    return received if gets[rank] else state
+
+
+def _broadcast(state: dict[str, Any] | None, source: int, tensors: Tensors) -> dict[str, Any]:
     """Broadcasts a state over torch's default group. `state`: at the source; None elsewhere.
 
     Returns it, on the others in new tensors on the devices on which the source has them. Raises TypeError at the source

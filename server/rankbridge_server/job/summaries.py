@@ -1,38 +1,47 @@
-"""What can be said of a tensor without moving it."""
+"""What a tensor is like, in a few numbers that are computed where it is."""
 
 from __future__ import annotations
 
-import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import cast
 
 import torch
 
-_BLOCK = 1 << 22
-"""Elements that are looked at at a time: a summary takes little memory beside a tensor."""
+_CHUNK = 1 << 20
+"""Elements that are looked at together: a summary needs memory for so many in double precision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class NoSummary(TypeError):
+    """A tensor whose elements are not all there, or are no numbers: sparse, quantized, on the device `meta`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """Of one tensor. Of elements that are neither NaN nor infinite, in float64; None where there are none.
+    """What a tensor is like. Equal tensors of any two ranks have equal summaries.
 
-    `norm`: the root of the sum of squares. `hash`: of dtype, shape and all bytes, equal for equal tensors.
+    `norm`: Euclidean. `norm`, `least`, `most`, `mean` are of the finite elements, of complex ones by their absolute
+    values; without any, `norm` is 0 and the others are None. `least` and `most` of whole numbers are exact.
+    `nans`, `infs`: how many elements are, or have a part that is. `digest`: equal exactly if dtype, shape and all
+    elements are, bit for bit, in row-major order; 32 hexadecimal digits.
     """
 
     dtype: str
     shape: tuple[int, ...]
-    device: str
-    norm: float | None
-    min: float | None
-    max: float | None
+    norm: float
+    least: float | int | None
+    most: float | int | None
     mean: float | None
     nans: int
     infs: int
-    hash: str
+    digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
-    """Of two tensors of one dtype and shape. `elements`: how many differ. `first`: where the first does, row-major.
+    """Of two tensors of one dtype and shape. `elements`: how many differ. `first`: where the first does, row-major; -1.
 
     `most`: the largest difference between two elements of which neither is NaN or infinite.
     """
@@ -42,64 +51,105 @@ class Difference:
     most: float
 
 
-def summary_of(tensor: torch.Tensor) -> Summary:
-    """Summarises a tensor of any dtype and strides. A complex number counts by its magnitude, a bool as 0 or 1."""
-    flat = tensor.detach().reshape(-1)
-    digest = hashlib.blake2b(f"{tensor.dtype} {list(tensor.shape)}".encode(), digest_size=16)
-    squares = total = 0.0
-    least, most = float("inf"), float("-inf")
-    finite = nans = infs = 0
-    for block in torch.split(flat, _BLOCK):
-        own = block.cpu().contiguous()
-        if own.numel():
-            digest.update(own.view(torch.uint8).numpy().tobytes())
-        numbers = _numbers(own)
-        nans += int(numbers.isnan().sum())
-        infs += int(numbers.isinf().sum())
-        plain = numbers[numbers.isfinite()]
-        if plain.numel():
-            finite += plain.numel()
-            squares += float((plain * plain).sum())
-            total += float(plain.sum())
-            least, most = min(least, float(plain.min())), max(most, float(plain.max()))
-    return Summary(
-        dtype=str(tensor.dtype).removeprefix("torch."),
-        shape=tuple(tensor.shape),
-        device=str(tensor.device),
-        norm=squares**0.5 if finite else None,
-        min=least if finite else None,
-        max=most if finite else None,
-        mean=total / finite if finite else None,
-        nans=nans,
-        infs=infs,
-        hash=digest.hexdigest(),
-    )
+def summarize(tensor: torch.Tensor) -> Summary:
+    """Summarizes a tensor of any dtype, device and strides; of a DTensor, this rank's part. Raises NoSummary.
+
+    It only reads, and computes in an order of its own: the same on every rank.
+    """
+    own = local(tensor)
+    dtype = str(own.dtype).removeprefix("torch.")
+    digest = blake2b(f"{dtype} {tuple(own.shape)} ".encode(), digest_size=16)
+    norms, sums = list[float](), list[float]()
+    least: float | int | None = None
+    most: float | int | None = None
+    count = nans = infs = 0
+    for chunk in _chunks(own):
+        digest.update(chunk.view(torch.uint8).numpy().data)
+        values = _numbers(chunk)
+        if values.is_floating_point():
+            chunk_nans, finite = int(values.isnan().sum()), values.isfinite()
+            nans += chunk_nans
+            infs += len(values) - chunk_nans - int(finite.sum())
+            values = values[finite]
+        if not len(values):
+            continue
+        low, high = values.min().item(), values.max().item()
+        least, most = low if least is None else min(least, low), high if most is None else max(most, high)
+        exact = values.double()
+        norms.append(_norm(exact))
+        # Halves, so that a sum of large numbers does not overflow before it is divided.
+        sums.append(float(exact.mul(0.5).mean()) * len(exact))
+        count += len(exact)
+    mean = 2 * math.fsum(it / count for it in sums) if count else None
+    norm = math.hypot(*norms)
+    return Summary(dtype, tuple(own.shape), norm, least, most, mean, nans, infs, digest.hexdigest())
 
 
 def difference_of(one: torch.Tensor, other: torch.Tensor) -> Difference:
-    """Compares two tensors of one dtype and shape, bit for bit."""
-    here, there = one.detach().reshape(-1), other.detach().reshape(-1)
+    """Compares two tensors of one dtype and shape, bit for bit. Raises NoSummary."""
     elements, first, most = 0, -1, 0.0
-    for place, (a, b) in enumerate(zip(torch.split(here, _BLOCK), torch.split(there, _BLOCK), strict=True)):
-        left, right = a.cpu().contiguous(), b.cpu().contiguous()
-        differs = (_bytes(left) != _bytes(right)).any(1)
+    for place, (a, b) in enumerate(zip(_chunks(local(one)), _chunks(local(other)), strict=True)):
+        differs = (_bytes(a) != _bytes(b)).any(1)
         if count := int(differs.sum()):
             elements += count
-            first = first if first >= 0 else place * _BLOCK + int(differs.nonzero()[0])
-            gaps = (_wide(left) - _wide(right)).abs()
+            first = first if first >= 0 else place * _CHUNK + int(differs.nonzero()[0])
+            gaps = (_wide(a) - _wide(b)).abs()
             gaps = gaps[gaps.isfinite()]
-            most = max(most, float(gaps.max()) if gaps.numel() else 0.0)
-    return Difference(elements=elements, first=first, most=most)
+            most = max(most, float(gaps.max()) if len(gaps) else 0.0)
+    return Difference(elements, first, most)
 
 
-def _bytes(block: torch.Tensor) -> torch.Tensor:
-    return block.view(torch.uint8).reshape(-1, block.element_size())
+def _bytes(chunk: torch.Tensor) -> torch.Tensor:
+    return chunk.view(torch.uint8).reshape(-1, chunk.itemsize)
 
 
-def _wide(block: torch.Tensor) -> torch.Tensor:
-    return block.to(torch.complex128) if block.is_complex() else block.to(torch.float64)
+def _wide(chunk: torch.Tensor) -> torch.Tensor:
+    return chunk.to(torch.complex128) if chunk.is_complex() else _numbers(chunk).double()
 
 
-def _numbers(block: torch.Tensor) -> torch.Tensor:
-    """Elements as float64, in which all but the largest integers are exact."""
-    return block.abs().to(torch.float64) if block.is_complex() else block.to(torch.float64)
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a tensor, with its elements in memory. Raises NoSummary."""
+    found = tensor.detach()
+    to_local = getattr(found, "to_local", None)
+    if to_local is not None:
+        found = cast(torch.Tensor, to_local())
+    if found.layout is not torch.strided or found.is_quantized or found.is_meta:
+        kind = "meta" if found.is_meta else "quantized" if found.is_quantized else str(found.layout)
+        raise NoSummary(f"a tensor that is {kind.removeprefix('torch.')} has no summary")
+    return found.resolve_conj().resolve_neg()
+
+
+def _chunks(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """All elements in row-major order, in parts, on the CPU and contiguous."""
+    flat = tensor.contiguous().view(-1)
+    for start in range(0, len(flat), _CHUNK):
+        yield flat[start : start + _CHUNK].cpu()
+
+
+def _numbers(chunk: torch.Tensor) -> torch.Tensor:
+    """The elements as doubles or, where they are whole numbers, so that `min` and `max` are exact."""
+    if chunk.is_complex():
+        # The absolute value of a part that is not finite may be either; a NaN wins.
+        whole = chunk.to(torch.complex128)
+        parts = torch.view_as_real(whole)
+        return whole.abs().where(~parts.isnan().any(-1), math.nan)
+    if chunk.is_floating_point():
+        # There are dtypes of 8 bits that convert to single precision alone.
+        return chunk.float().double() if chunk.itemsize < 4 else chunk.double()
+    if chunk.dtype is torch.uint64:
+        return _unsigned(chunk)
+    return chunk.long()
+
+
+def _unsigned(chunk: torch.Tensor) -> torch.Tensor:
+    """Unsigned numbers of 64 bits, which torch cannot compare."""
+    signed = chunk.view(torch.int64)
+    if bool((signed >= 0).all()):
+        return signed
+    return torch.from_numpy(chunk.numpy().astype("float64"))
+
+
+def _norm(values: torch.Tensor) -> float:
+    # Squares of large numbers overflow, those of small ones vanish.
+    scale = float(values.abs().max())
+    return scale * float(torch.linalg.vector_norm(values / scale)) if scale else 0.0

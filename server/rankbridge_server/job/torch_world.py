@@ -95,6 +95,10 @@ class TorchWorld:
             if group in c10d._world.pg_names
         }
 
+    def explain(self, error: BaseException) -> None:
+        """Gives an exception that has left the user's code its cause: why the generation is over, if it is."""
+        self._causes.explain(error)
+
     def waited(self) -> float:
         """How long this rank has waited so far for others to make a group, in seconds; 0: it does not."""
         return self._store.waited() if self._store is not None else 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,6 +12,9 @@ from typing import Any, TypeVar
 import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb, gang_service_pb2_grpc as stub, rank_service_pb2 as rank_pb
+from rankbridge.v1.call_pb2 import Call
+from rankbridge.v1.group_service_pb2 import NewGroupRequest
+from rankbridge.v1.group_service_pb2_grpc import GroupServiceStub
 from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
 
 from ..core.coordinator import GroupDescription
@@ -72,6 +77,7 @@ class GrpcPeer:
         self._target = target
         self._derived = derived
         self._rank = RankServiceStub(channel)
+        self._groups = GroupServiceStub(channel)
         self._metadata = metadata
 
     def describe(self, timeout: float) -> PeerState:
@@ -113,6 +119,12 @@ class GrpcPeer:
             self._ask(
                 lambda: self._rank.CommitGeneration(request, timeout=timeout + 1, metadata=self._metadata)
             )
+        )
+
+    def new_group(self, request: NewGroupRequest, timeout: float) -> None:
+        """Its part of making a group."""
+        self._checked(
+            self._ask(lambda: self._groups.NewGroup(request, timeout=timeout, metadata=self._metadata))
         )
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
@@ -176,6 +188,17 @@ def form_gang(
         raise invalid("an endpoint is named twice", expected="one for each rank", got=str(list(targets)))
     with peers(targets, dialling) as all_ranks:
         return form(all_ranks, groups, timeout, forget_groups=forget_groups)
+
+
+def make_group(
+    targets: Sequence[str], group: GroupDescription, timeout: float, *, dialling: Dialling = PLAINLY
+) -> None:
+    """Make a group of the gang behind `targets`, every rank of which does its part. Raises BridgeError."""
+    with peers(targets, dialling) as all_ranks, ThreadPoolExecutor(len(targets)) as pool:
+        call = Call(operation_id=uuid.uuid4().hex, timeout_ms=max(1, round(timeout * 1000)))
+        request = NewGroupRequest(call=call, name=group.name, ranks=group.ranks)
+        for made in [pool.submit(it.new_group, request, timeout + _LAST_S) for it in all_ranks]:
+            made.result()
 
 
 class GangServicer(OfRank, stub.GangServiceServicer):

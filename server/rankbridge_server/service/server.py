@@ -49,6 +49,7 @@ MAX_CONNECTIONS = 4096
 """Connections that each listener takes; it closes what comes beyond them."""
 _IDLE_MS = 300_000
 _HANDSHAKE_MS = 10_000
+_LAST_S = 5.0
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -142,7 +143,9 @@ class Server:
         for local in self._local:
             local.stop(grace)
         for each in stopped:
-            each.wait()
+            # A handler that does not end cannot keep the process.
+            each.wait(grace + _LAST_S)
+        self._pool.shutdown(wait=False)
 
     def wait(self) -> None:
         """Return when the server has stopped."""

@@ -11,13 +11,13 @@ from random import Random
 from typing import Self
 
 from tests.chaos.checks import TRANSPORT, Allowed
-from tests.chaos.control_links import NotPermittedError, close_link
 from tests.chaos.faults.fault import LONGEST_DELAY_S, LOST, Fault
 from tests.chaos.operations import Operation
 from tests.chaos.scene import Begun, Scene
 from tests.chaos.wholeness import is_whole, make_whole
 
 from rankbridge import ErrorCode
+from rankbridge.harness.control_links import NotPermittedError, close_link
 
 
 class Kill(Fault):

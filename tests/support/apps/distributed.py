@@ -40,7 +40,7 @@ def spoil(context: Context, rank: int, name: str) -> None:
 def formed(context: Context) -> None:
     """Brings the state to new ranks, and notes the forming."""
     global STATE
-    STATE = context.broadcast_state(STATE)
+    STATE = context.broadcast_state(STATE, version=STATE["step"])
     HISTORY.append({"generation": context.generation, "new_ranks": list(context.new_ranks)})
 
 
@@ -149,6 +149,16 @@ def lose(context: Context, rank: int, what: str) -> list[str]:
         cause = error.__cause__ or error
         SEEN[:] = [type(error).__name__, type(cause).__name__, str(cause)]
     return SEEN
+
+
+@rankbridge_server.function
+def lose_in_backward(context: Context, rank: int) -> None:
+    """One rank dies while the others go through backward passes."""
+    model = DistributedDataParallel(torch.nn.Linear(1, 1))
+    for step in range(1_000_000):
+        if (context.rank, step) == (rank, 2):
+            os.kill(os.getpid(), signal.SIGKILL)
+        model(torch.ones(1)).sum().backward()
 
 
 SEEN: list[str] = []

@@ -13,13 +13,13 @@ from tests.support.nccl_on_cpu import CpuEngine
 import rankbridge
 from rankbridge import Gang
 from rankbridge_server.backends.nccl import NcclBackend
-from rankbridge_server.cli.settings import RankSettings
-from rankbridge_server.cli.sidecar import Sidecar
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.rank import Identity
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.pairs import PairLinkMaker
+from rankbridge_server.sidecar.settings import RankSettings
+from rankbridge_server.sidecar.sidecar import Sidecar
 
 SIZE = 4
 FORM_TIMEOUT_S = 60.0

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from rankbridge_server.cli import endpoints
 from rankbridge_server.cli.reports import JsonReport, TextReport, WithEndpointsFiles
+from rankbridge_server.sidecar import endpoints
 
 GANG = endpoints.describe("name", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None)
 SHARED = endpoints.describe("name", "fake", 1, [11, 11], [["unix:/0"], ["unix:/1"]], None)
@@ -123,7 +123,7 @@ def test_a_reader_that_takes_nothing_stops_nobody(monkeypatch: pytest.MonkeyPatc
 
 def test_a_line_longer_than_a_pipe_takes_at_once_is_whole() -> None:
     many = endpoints.describe("name", "gloo", 1, [1] * 5000, [["unix:/some/where"]] * 5000, None)
-    begin = "from rankbridge_server.cli import endpoints\n"
+    begin = "from rankbridge_server.sidecar import endpoints\n"
     line = reported(
         f"{begin}report.ready(endpoints.describe('name', 'gloo', 1, [1] * 5000, [['unix:/some/where']] * 5000, None))"
     )[0]

@@ -17,7 +17,8 @@ from tests.support.certificates import (
 )
 
 from rankbridge_server.cli.options import Options
-from rankbridge_server.cli.tls import Tls, TlsError, tls_of, tls_options
+from rankbridge_server.cli.tls import TlsError, tls_of, tls_options
+from rankbridge_server.sidecar.tls import Tls
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _until_readable(pidfd: int) -> None:
 
 def _main(directory: str) -> None:
     import rankbridge_server.backends.gloo
-    import rankbridge_server.cli.sidecar  # noqa: F401
+    import rankbridge_server.sidecar.sidecar  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
@@ -110,12 +110,12 @@ def _main(directory: str) -> None:
 
 def _serve(directory: str, rank: int, size: int, port: int) -> None:
     from rankbridge_server.backends.gloo import GlooBackend
-    from rankbridge_server.cli.settings import RankSettings
-    from rankbridge_server.cli.sidecar import Sidecar
     from rankbridge_server.core.limits import Limits
     from rankbridge_server.core.rank import Identity
     from rankbridge_server.links.heartbeat import Heartbeat
     from rankbridge_server.links.sockets import SocketLinkMaker
+    from rankbridge_server.sidecar.settings import RankSettings
+    from rankbridge_server.sidecar.sidecar import Sidecar
 
     links = f"unix:{directory}/links-{rank}-{os.getpid()}"
     settings = RankSettings(

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import rankbridge_server
 import torch
+
+import rankbridge_server
 
 KEPT: dict[str, Any] = {}
 OPEN = threading.Event()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
 from datetime import timedelta
 
 import torch
 
+from ...core import engine_threads
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
 from ..errors import forming_failed
@@ -27,18 +27,22 @@ class GlooBackend:
     """Gloo over TCP.
 
     `hostname`: name or address at which the other ranks reach this one. `connect_timeout`: seconds that a new group
-    waits for the others' addresses, and for each of them to answer.
+    waits for the others' addresses, and for each of them to answer. `torch_threads`: of torch's own pool in this
+    process; 0: as many as it has.
     """
 
     name = "gloo"
     lacks = frozenset({"scan"})
 
-    def __init__(self, hostname: str = "127.0.0.1", connect_timeout: float = 10.0) -> None:
+    def __init__(
+        self, hostname: str = "127.0.0.1", connect_timeout: float = 10.0, torch_threads: int = 1
+    ) -> None:
         self.tensors = TorchTensors()
         self._hostname = hostname
         self._connect_timeout = connect_timeout
-        # Ranks share their host's cores; torch's own thread pool would overload them.
-        torch.set_num_threads(1)
+        if torch_threads:
+            # Ranks share their host's cores; torch's own thread pool would overload them.
+            torch.set_num_threads(torch_threads)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Opens a Gloo device, whose address it reads from a store within this process."""
@@ -61,7 +65,7 @@ class _GlooJoining:
         self._timeout = timeout
         self._store = make_store(timeout)
         self._made: Future[GlooGroup] = Future()
-        threading.Thread(target=self._make, name="gloo-joining", daemon=True).start()
+        engine_threads.start("gloo-joining", self._make)
         self.address = self._own_address()
         self._port = port_of(self.address, size)
         if self._port is not None:

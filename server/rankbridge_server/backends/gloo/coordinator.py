@@ -21,8 +21,8 @@ class GlooCoordinator(ProcessGroupCoordinator[GlooGroup]):
     def __init__(self, group: GlooGroup, rank_in_group: int, size: int) -> None:
         super().__init__(rank_in_group, size)
         self._group: GlooGroup | None = group
-        # The tensor of barriers: its sum stays 0.
-        self._token = [torch.zeros(1)]
+        # The tensor of barriers: its sum stays 0. Equal on all ranks, whatever a job's default dtype is at the time.
+        self._token = [torch.zeros(1, dtype=torch.float32)]
         self._reductions: dict[tuple[object, float], AllreduceOptions] = {}
 
     def barrier(self, timeout: float) -> None:

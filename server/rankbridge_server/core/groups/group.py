@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import engine_threads
 from ..coordinator import Coordinator, GroupDescription
 from ..errors import BridgeError
 from ..lane import Courier, Lane
@@ -102,7 +102,7 @@ def close_groups(groups: Sequence[Group], error: BridgeError, patience: float = 
         member.courier.close()
         member.functions.close()
     if members:
-        threading.Thread(target=_close_all, args=(members, patience), name="closing", daemon=True).start()
+        engine_threads.start("closing", lambda: _close_all(members, patience))
 
 
 def _close_all(members: Sequence[Membership], patience: float) -> None:

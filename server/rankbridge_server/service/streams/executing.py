@@ -11,6 +11,7 @@ import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
+from ...core import engine_threads
 from ...core.errors import exhausted
 from ...core.rank import Rank
 from .stream import Answer, Stream, refusal
@@ -75,8 +76,7 @@ class Streams:
             return
         try:
             if context.add_callback(stream.leave):
-                reader = threading.Thread(target=_read, args=(stream, requests), name="execute", daemon=True)
-                reader.start()
+                engine_threads.start("execute", lambda: _read(stream, requests))
                 while (answer := ready.get()) is not None:
                     yield answer()
                     stream.answered()

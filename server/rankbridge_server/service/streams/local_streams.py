@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ...core import engine_threads
 from ...core.audit import Audit
 from ...core.peer_user import is_trusted, peer_of
 from .executing import Streams
@@ -83,7 +84,7 @@ class LocalStreams:
             self._open.add(stream)
             if self._stopped:
                 stream.cut()
-        threading.Thread(target=self._serve, args=(stream,), name="execute", daemon=True).start()
+        engine_threads.start("execute", lambda: self._serve(stream))
 
     def _serve(self, stream: LocalStream) -> None:
         try:

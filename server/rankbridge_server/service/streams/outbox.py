@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from ...core import engine_threads
+
 _BUFFER_BYTES = 64 * 1024
 
 
@@ -32,7 +34,7 @@ class Outbox:
                 self._waiting.append((rest, written))
                 if not self._writing:
                     self._writing = True
-                    threading.Thread(target=self._write, name="outbox", daemon=True).start()
+                    engine_threads.start("outbox", self._write)
                 return
         written()
 

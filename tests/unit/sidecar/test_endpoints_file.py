@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 from tests.support.strangers import needs_another_user
 
-from rankbridge_server.cli import endpoints
 from rankbridge_server.core.tokens import Tokens
+from rankbridge_server.sidecar import endpoints
 
 TOKENS = Tokens.new()
 GANG = endpoints.describe("gang", "gloo", 1, [1], [["unix:/some/where"]], TOKENS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.tokens import Tokens
-from .tokens import write_new
+from .token_files import write_new
 
 
 def write(path: Path, gang: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support.strangers import needs_another_user
 
-from rankbridge_server.cli import runtime_dir as module
-from rankbridge_server.cli.runtime_dir import UntrustedDirectory, runtime_dir
+from rankbridge_server.sidecar import runtime_dir as module
+from rankbridge_server.sidecar.runtime_dir import UntrustedDirectory, runtime_dir
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Sequence
 
-from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
 from ..core.audit import Audit
-from ..core.coordinator import Backend
-from ..core.errors import BridgeError
+from ..core.coordinator import Backend, GroupDescription
 from ..core.events import Kind
 from ..core.functions.functions import Functions
 from ..core.groups import forming
@@ -17,7 +15,7 @@ from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
-from ..service.gang import Dialling, form_gang
+from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
 from . import logs, traces
 from .settings import RankSettings
@@ -42,7 +40,8 @@ class Sidecar:
 
         `functions`: the user's own; None: there are none.
         """
-        _open_many_files()
+        if settings.own_process:
+            _open_many_files()
         tls, tokens = settings.tls, settings.tokens
         self._traces = Traces(identity.rank) if traces.asked_for() else None
         self._rank = Rank(
@@ -89,9 +88,15 @@ class Sidecar:
         """What the rank has counted, and what it holds and is."""
         return self._rank.metrics()
 
-    def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
+    def form(
+        self, targets: Sequence[str], timeout: float, groups: Sequence[GroupDescription] = ()
+    ) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
-        return form_gang(targets, (), timeout, dialling=self._dialling)
+        return form_gang(targets, groups, timeout, dialling=self._dialling)
+
+    def new_group(self, targets: Sequence[str], group: GroupDescription, timeout: float) -> None:
+        """Make a group in the generation of the ranks behind `targets`, as a controller would. Raises BridgeError."""
+        make_group(targets, group, timeout, dialling=self._dialling)
 
     def stop(self) -> None:
         """Ends the generation, answers pending operations, and stops serving."""
@@ -108,19 +113,3 @@ def _open_many_files() -> None:
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
-    """Serves these ranks and follows the agent's messages until the agent is gone."""
-    line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
-    while isinstance(message := line.receive(), Form | Ping):
-        if isinstance(message, Ping):
-            line.send(Pong())
-            continue
-        # A process with several ranks forms all of them: the agent knows only one.
-        targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
-        try:
-            formed = sidecars[0].form(targets, message.timeout)
-            line.send(Formed(formed.generation, formed.took))
-        except BridgeError as error:
-            line.send(Failed(str(error)))

@@ -1,0 +1,108 @@
+"""What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
+
+Both in turn in one run, block by block: the hook is installed and taken back in the same processes. On one rank a call
+has nobody to wait for, so that its CPU time is steady. Shown is the block that a quarter of all are faster than.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.native_rank import free_port
+
+_WARM_UP = 20
+
+
+def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Connection) -> None:
+    """One rank: blocks of calls, bare and watched in turn; reports each block's seconds a call, CPU and wall."""
+    import torch
+    import torch.distributed as dist
+
+    from rankbridge_server.job.watch.hook import install, remove
+    from rankbridge_server.job.watch.ring import Ring
+
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", f"tcp://127.0.0.1:{port}", rank=number, world_size=size, timeout=timedelta(seconds=60)
+    )
+    tensor = torch.zeros(1)
+    kinds: dict[str, Callable[[], Any]] = {
+        "all_reduce": lambda: dist.all_reduce(tensor),
+        "broadcast": lambda: dist.broadcast(tensor, 0),
+        "barrier": lambda: dist.barrier(),
+    }
+    times: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        ring = Ring.create(Path(folder), number, size)
+        for block in range(2 * blocks):
+            watched = bool(block % 2)
+            if watched:
+                install(lambda *_: ring)
+            for name, call in kinds.items():
+                _timed(call, _WARM_UP)
+                times.setdefault((name, watched), []).append(_timed(call, calls))
+            if watched:
+                remove()
+    report.send(times)
+    dist.destroy_process_group()
+
+
+def _timed(call: Callable[[], Any], calls: int) -> tuple[float, float]:
+    cpu, wall = time.thread_time(), time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.thread_time() - cpu) / calls, (time.perf_counter() - wall) / calls
+
+
+def measure(size: int, blocks: int, calls: int) -> dict[tuple[str, bool], list[tuple[float, float]]]:
+    """What rank 0 of so many ranks has measured."""
+    context = multiprocessing.get_context("spawn")
+    port = free_port()
+    mine, theirs = context.Pipe(duplex=False)
+    ranks = [context.Process(target=rank, args=(it, size, port, blocks, calls, theirs)) for it in range(size)]
+    for it in ranks:
+        it.start()
+    found = [mine.recv() for _ in ranks]
+    for it in ranks:
+        it.join()
+    times: dict[tuple[str, bool], list[tuple[float, float]]] = found[0]
+    return times
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
+    parser.add_argument("--blocks", type=int, default=100, metavar="N", help="of each (default: %(default)s)")
+    parser.add_argument(
+        "--calls", type=int, default=200, metavar="N", help="in a block (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1, 2], metavar="N", help="ranks (default: 1 2)"
+    )
+    options = parser.parse_args(arguments)
+    print("| ranks | call | CPU us, bare | watched | added | wall us, bare | watched |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for size in options.sizes:
+        times = measure(size, options.blocks, options.calls)
+        for name in dict.fromkeys(name for name, _ in times):
+            bare, watched = (
+                [statistics.quantiles(it)[0] * 1e6 for it in zip(*times[name, on], strict=True)]
+                for on in (False, True)
+            )
+            print(
+                f"| {size} | {name} | {bare[0]:.1f} | {watched[0]:.1f} | {watched[0] - bare[0]:.1f} "
+                f"| {bare[1]:.0f} | {watched[1]:.0f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+module rankbridge
+
+go 1.19

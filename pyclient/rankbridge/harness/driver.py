@@ -1,0 +1,372 @@
+"""What `rankbridge drive` does: requests from standard input, answers and events to standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import random
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rankbridge import RankBridgeError
+from rankbridge.harness.consistency import check_step
+from rankbridge.harness.faults import Injector, send
+from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, start
+from rankbridge.harness.judging import Failure, Happened, judge
+from rankbridge.harness.lines import Malformed, Output, objects_of, when_hung_up
+from rankbridge.harness.problems import Findings
+from rankbridge.harness.requests import PROTOCOL, record_of
+from rankbridge.harness.session import FORM_TIMEOUT_S, Going, Session
+from rankbridge.harness.wire import as_json, error_as_json, tensor_as_json, tensor_of
+
+DEFAULT_TIMEOUT_MS = 10_000
+MOST_AT_ONCE = 64
+"""Requests that go on at once; more wait until one has ended."""
+
+OK, MALFORMED = 0, 2
+
+Answer = dict[str, Any]
+
+
+class Refused(Exception):
+    """A request that cannot be done; nothing was."""
+
+
+def drive(stdin: int = 0, stdout: int = 1) -> int:
+    """Answers requests until the input ends; then ends the gang.
+
+    Args:
+        stdin: File descriptor that requests come from.
+        stdout: File descriptor that answers go to.
+
+    Returns:
+        0, or 2 after a line that is no request.
+    """
+    output = Output(stdout)
+    when_hung_up(stdin, output)
+    driver = Driver(output)
+    status = OK
+    try:
+        for request in objects_of(stdin):
+            driver.take(request)
+    except Malformed as error:
+        said = {"line": error.line, "text": error.text}
+        output.write({"error": {"code": "PROTOCOL", "message": error.reason, **said}})
+        status = MALFORMED
+    finally:
+        driver.close()
+        output.close()
+    return status
+
+
+class Driver:
+    """One gang, and the requests that go on.
+
+    Requests begin in the order of their lines. Those that take time - calls, and what waits for something - are
+    answered when they end, while others begin.
+    """
+
+    def __init__(self, output: Output) -> None:
+        """Has no gang yet."""
+        self._output = output
+        self._gang: RunningGang | None = None
+        self._session: Session | None = None
+        self._entered = contextlib.ExitStack()
+        self._folder: Path | None = None
+        self._room = threading.Semaphore(MOST_AT_ONCE)
+        self._going: dict[Any, tuple[threading.Thread, Going | None]] = {}
+        self._draws = random.Random(0)
+
+    def take(self, request: Mapping[str, Any]) -> None:
+        """Begins a request, and answers it, now or later."""
+        found = Findings()
+        record = record_of(dict(request))
+        record.check(dict(request), (), found, False)
+        identity = request.get("id")
+        if not found.problems and identity in self._going:
+            found.add(("id",), f"a request {identity!r} goes on already")
+        if found.problems:
+            self._refuse(identity, found)
+            return
+        try:
+            answer = self._do(request)
+        except Refused as error:
+            answer = _error("INVALID_ARGUMENT", str(error))
+        except (OSError, ValueError, LookupError) as error:
+            answer = _error(
+                "INVALID_ARGUMENT", str(error.args[0] if isinstance(error, LookupError) else error)
+            )
+        except NoGang as error:
+            answer = _error("UNAVAILABLE", str(error))
+        except RankBridgeError as error:
+            answer = {"error": error_as_json(error)}
+        if answer is not None:
+            self._output.write({"id": identity, **answer})
+
+    def close(self) -> None:
+        """Waits for what goes on, which has deadlines, and ends the gang."""
+        for thread, _ in list(self._going.values()):
+            thread.join()
+        self._close_gang()
+
+    def _refuse(self, identity: Any, found: Findings) -> None:
+        problems = [{"path": list(it.path), "text": it.text} for it in found.problems.values()]
+        answer = _error("INVALID_ARGUMENT", str(problems[0]["text"]))
+        answer["error"]["problems"] = problems
+        known = isinstance(identity, (int, str)) and not isinstance(identity, bool)
+        self._output.write({"id": identity if known else None, **answer})
+
+    def _do(self, request: Mapping[str, Any]) -> Answer | None:
+        do = request["do"]
+        if do == "open":
+            return self._open(request)
+        if self._session is None or self._gang is None:
+            raise Refused("there is no gang: `open` one")
+        return _DO[do](self, self._session, request)
+
+    def _later(self, identity: Any, answer: Callable[[], Answer], going: Going | None = None) -> None:
+        """Answers a request in a thread, when `answer` gives something."""
+
+        def run() -> None:
+            try:
+                made = answer()
+            except RankBridgeError as error:
+                made = {"error": error_as_json(error)}
+            except (OSError, ValueError, LookupError) as error:
+                made = _error("INVALID_ARGUMENT", _said(error))
+            self._going.pop(identity, None)
+            self._output.write({"id": identity, **made})
+            self._room.release()
+
+        self._room.acquire()
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(run,), daemon=True)
+        self._going[identity] = thread, going
+        thread.start()
+
+    def _open(self, request: Mapping[str, Any]) -> Answer:
+        if self._gang is not None:
+            raise Refused("there is a gang already: `close` it")
+        folder = Path(request["folder"]) if "folder" in request else None
+        if folder is not None and not folder.is_dir():
+            raise Refused(f"there is no folder {request['folder']!r}")
+        limits = tuple(request.get("limits", {}).items())
+        gang = start(Wanted(request["size"], request.get("backend", "gloo"), limits))
+        gang.reports.listener = self._output.event
+        self._gang, self._folder = gang, folder
+        self._entered.enter_context(gang.client.session())
+        seed = request.get("seed", 0)
+        self._session = Session(gang, request.get("timeout_ms", DEFAULT_TIMEOUT_MS) / 1000, seed)
+        self._draws = random.Random(seed)
+        ranks = [{"rank": rank, "pid": pid} for rank, pid in sorted(gang.pids.items())]
+        return {"ok": {"protocol": PROTOCOL, "ranks": ranks}}
+
+    def _create(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        session.tensors.make(request["name"], request, session.groups["world"], session.seed)
+        return {"ok": {}}
+
+    def _put(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        for rank in self._ranks(session, request):
+            session.tensors.put(request["name"], rank, tensor_of(request, rank, session.seed, self._folder))
+        return {"ok": {}}
+
+    def _get(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        name = request["name"]
+        ranks = [request["rank"]] if "rank" in request else session.tensors.ranks(name)
+        if not ranks:
+            raise Refused(f"there is no tensor {name!r}")
+        for rank in ranks:
+            session.tensors.ref(name, rank)
+        form = request.get("form", "")
+        given = {
+            str(rank): tensor_as_json(session.tensors.now(name, rank), form, self._folder, f"{name}-{rank}")
+            for rank in ranks
+        }
+        return {"ok": {"ranks": given}}
+
+    def _ranks(self, session: Session, request: Mapping[str, Any]) -> list[int]:
+        size = len(session.groups["world"])
+        if request.get("rank", 0) >= size:
+            raise Refused(f"there is no rank {request['rank']} in a gang of {size}")
+        return [request["rank"]] if "rank" in request else list(session.groups["world"])
+
+    def _groups(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        session.new_groups(request.get("groups", {}))
+        return {"ok": {"groups": {name: list(ranks) for name, ranks in session.groups.items()}}}
+
+    def _call(self, session: Session, request: Mapping[str, Any]) -> None:
+        step = {name: it for name, it in request.items() if name not in ("id", "do")}
+        found = Findings()
+        check_step(step, session.groups, len(session.groups["world"]), found)
+        if found.problems:
+            self._refuse(request["id"], found)
+            return
+        going = session.begin(step)
+
+        def answer() -> Answer:
+            happened, missed = session.end(going)
+            failures = judge(happened, step["expect"]) if "expect" in step else []
+            failures += [Failure("fault", it) for it in missed]
+            session.settle(happened)
+            return _answer(happened, failures, "expect" in step)
+
+        self._later(request["id"], answer, going)
+
+    def _await(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        """Begins nothing else until another request, or every one, has been answered."""
+        going = [it for identity, it in list(self._going.items()) if request.get("of", identity) == identity]
+        for thread, _ in going:
+            thread.join()
+        return {"ok": {}}
+
+    def _cancel(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        _, going = self._going.get(request["of"], (None, None))
+        withdrawn: dict[str, bool] = {}
+        for call in going.begun.calls if going else ():
+            if call.rank in request.get("ranks", [call.rank]) and call.operation_id:
+                try:
+                    withdrawn[str(call.rank)] = session.gang.client[call.rank].cancel(call.operation_id)
+                except RankBridgeError:
+                    # The rank has not got it yet, or is gone.
+                    withdrawn[str(call.rank)] = False
+        return {"ok": {"withdrawn": withdrawn}}
+
+    def _fault(self, session: Session, request: Mapping[str, Any]) -> None:
+        fault = {name: it for name, it in request.items() if name not in ("id", "do")}
+        found = Findings()
+        step = {"call": "barrier", "fault": fault}
+        check_step(step, session.groups, len(session.groups["world"]), found, session.gang.wanted.backend)
+        for word in ("cancel", "delay_ms", "slow"):
+            if word in fault:
+                found.add((word,), f"`{word}` is done to a call: give it to `call` as `fault`")
+        if found.problems:
+            self._refuse(request["id"], found)
+            return
+        injector = Injector(session.gang, [fault], self._draws, "")
+        session.disturbed = True
+        injector.begin()
+
+        def answer() -> Answer:
+            failures = injector.done(session.timeout)
+            return _error("INVALID_ARGUMENT", failures[0]) if failures else {"ok": {}}
+
+        self._later(request["id"], answer)
+
+    def _form(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        timeout = request["timeout_ms"] / 1000 if "timeout_ms" in request else FORM_TIMEOUT_S
+        happened = session.form(timeout)
+        failures = judge(happened, request["expect"]) if "expect" in request else []
+        if failures:
+            return _unexpected(failures)
+        if happened.error is not None:
+            return {"error": error_as_json(happened.error)}
+        return {"ok": {"replaced": list(happened.replaced), "took_ms": round(happened.took * 1000, 1)}}
+
+    def _status(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        return {"ok": {"ranks": status_of(session.gang)}}
+
+    def _close(self, session: Session, request: Mapping[str, Any]) -> Answer:
+        for thread, _ in list(self._going.values()):
+            thread.join()
+        self._close_gang()
+        return {"ok": {}}
+
+    def _close_gang(self) -> None:
+        if self._gang is not None:
+            send(list(self._gang.pids.values()), signal.SIGCONT)
+            self._entered.close()
+            self._gang.end()
+        self._gang = self._session = None
+
+
+_DO: dict[str, Callable[[Driver, Session, Mapping[str, Any]], Answer | None]] = {
+    "create": Driver._create,
+    "put": Driver._put,
+    "get": Driver._get,
+    "groups": Driver._groups,
+    "call": Driver._call,
+    "each": Driver._call,
+    "await": Driver._await,
+    "cancel": Driver._cancel,
+    "fault": Driver._fault,
+    "form": Driver._form,
+    "status": Driver._status,
+    "close": Driver._close,
+}
+
+
+def status_of(gang: RunningGang) -> list[dict[str, Any]]:
+    """Says how every rank is, and what it has not answered yet; of one that does not answer, why."""
+    found = []
+    for rank in gang.client:
+        try:
+            status, pending = rank.status(), rank.pending()
+        except RankBridgeError as error:
+            found.append({"rank": rank.rank, "state": "not reached", "error": str(error)})
+            continue
+        operations = [
+            {
+                "operation": it.operation,
+                "group": it.group,
+                "phase": it.phase,
+                "waited_ms": round(it.waited * 1000),
+            }
+            for it in pending.operations
+        ]
+        missing = sorted({missed for it in pending.admissions for missed in it.missing})
+        found.append(
+            {
+                "rank": rank.rank,
+                "pid": status.pid,
+                "generation": status.generation,
+                "state": status.generation_state,
+                "pending": operations,
+                **({"missing": missing} if missing else {}),
+            }
+        )
+    return found
+
+
+def _error(code: str, message: str) -> Answer:
+    return {"error": {"code": code, "message": message}}
+
+
+def _said(error: Exception) -> str:
+    # A LookupError's text is quoted otherwise.
+    return str(error.args[0]) if isinstance(error, LookupError) else str(error)
+
+
+def _unexpected(failures: list[Failure]) -> Answer:
+    answer = _error("UNEXPECTED", "; ".join(str(it).partition("\n")[0] for it in failures))
+    answer["error"]["failures"] = [
+        {"word": it.word, "ranks": list(it.ranks), "text": it.text} for it in failures
+    ]
+    return answer
+
+
+def _answer(happened: Happened, failures: list[Failure], expected: bool) -> Answer:
+    """Gives what came of calls: what ranks were given, and how they failed."""
+    if failures:
+        return _unexpected(failures)
+    given: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
+    for call in happened.calls:
+        assert call.outcome is not None
+        if call.outcome.error is None:
+            given.setdefault(str(call.rank), []).append(as_json(call.outcome.value))
+        else:
+            errors.setdefault(str(call.rank), []).append(error_as_json(call.outcome.error))
+    several = len(happened.calls) > len({it.rank for it in happened.calls})
+    took = round(happened.took * 1000, 1)
+    if not several:
+        given = {rank: it[0] for rank, it in given.items()}
+        errors = {rank: it[0] for rank, it in errors.items()}
+    if errors and not expected:
+        first = next(it.outcome.error for it in happened.calls if it.outcome and it.outcome.error)
+        answer = _error(str(first.code), first.message)
+        answer["error"] |= {"ranks": errors, "ok": given, "took_ms": took}
+        return answer
+    return {"ok": {"ranks": given, "took_ms": took, **({"errors": errors} if errors else {})}}

@@ -1,0 +1,110 @@
+"""`rankbridge doctor`: why a job hangs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..core.printable import lines
+from ..doctor.evidence import Evidence
+from ..doctor.verdict import Kind, Verdict
+from .options import FILE, JSON, Command, Option, Options
+
+HEALTHY, FOUND, BAD, UNSURE = 0, 1, 2, 3
+
+
+def _run(options: Options) -> int:
+    from ..doctor.bundle import BadBundle, dump, load
+    from ..doctor.judge import judge
+    from ..job.outside.processes import NoJob
+
+    began = time.monotonic()
+    try:
+        evidence = load(_text(options.read)) if options.read is not None else _collected(options)
+    except (NoJob, BadBundle, OSError) as error:
+        print(f"rankbridge doctor: {lines(str(error))}", file=sys.stderr)
+        return BAD
+    if options.bundle is not None:
+        options.bundle.write_text(dump(evidence) + "\n")
+    verdict = judge(evidence, options.patience)
+    seconds = time.monotonic() - began
+    if options.as_json:
+        print(json.dumps({**asdict(verdict), "seconds": round(seconds, 3)}))
+    else:
+        from ..doctor.page import page
+
+        print(page(verdict))
+    return status(verdict)
+
+
+def status(verdict: Verdict) -> int:
+    """The exit status of a verdict."""
+    return {Kind.HEALTHY: HEALTHY, Kind.UNKNOWN: UNSURE}.get(verdict.kind, FOUND)
+
+
+def _collected(options: Options) -> Evidence:
+    from ..job.outside.collect import collect
+    from ..job.outside.processes import NoJob, find
+
+    folders = [Path(it) for it in options.job if not it.isdecimal()]
+    if not folders:
+        return collect(find([int(it) for it in options.job]), inject=options.inject)
+    if len(options.job) > 1 or not folders[0].is_dir():
+        raise NoJob(f"{folders[0]} is neither a process nor a folder")
+    return _of_folder(folders[0], options)
+
+
+def _of_folder(folder: Path, options: Options) -> Evidence:
+    """Of records that ranks still write, of those that they have left, or of dumps of torch's flight recorder."""
+    from ..job.outside import afterwards, dumps
+    from ..job.outside.collect import collect
+    from ..job.outside.processes import find
+
+    if not afterwards.has_records(folder):
+        return dumps.collect(folder)
+    running = afterwards.running(folder)
+    return collect(find(running), inject=options.inject) if running else afterwards.collect(folder)
+
+
+def _text(path: Path) -> str:
+    from ..doctor.bundle import BadBundle
+
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        raise BadBundle(f"{path} is no bundle") from None
+
+
+COMMAND = Command(
+    "doctor",
+    _run,
+    [
+        click.Argument(["job"], nargs=-1, metavar="[PID... | FOLDER]"),
+        Option(
+            "--read", type=FILE, metavar="FILE", help="judge what --bundle has written, here or elsewhere"
+        ),
+        Option("--bundle", type=FILE, metavar="FILE", help="write all evidence into one file"),
+        Option(
+            "--patience",
+            type=click.FloatRange(min=0.1),
+            default=2.0,
+            metavar="SECONDS",
+            help="what ranks may wait for each other without being called stuck",
+        ),
+        Option(
+            "--inject/--no-inject",
+            default=True,
+            help="ask torch inside the ranks for their collectives, by gdb: each is held for about 0.2 s",
+        ),
+        JSON,
+    ],
+    help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
+    "preparation. PID: a process of it, a rank or torchrun; without one, the only job of this host. FOLDER: that of "
+    "`rankbridge watch`, also after the job's death, or one with dumps of torch's flight recorder. Nothing is stopped "
+    "or changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
+)

@@ -1,0 +1,72 @@
+"""`rankbridge test`: scenarios on gangs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .options import FILE, Command, Option, Options
+
+_HELP = """Run scenarios: files in TOML, or JSON, that say what is done on the ranks of a gang and what must come of it.
+
+\b
+  rankbridge test --example scenarios
+  rankbridge test scenarios/*.toml
+
+Starts the gangs that they need, and ends them. Prints TAP. Ends with 0 if all is as expected, 1 if something failed, 2
+if a file cannot be run (then nothing has run), 3 if a gang did not start. docs/harness.md has the words.
+"""
+
+
+def _run(options: Options) -> int:
+    if options.example is not None:
+        return _write_examples(options.example)
+    if not options.files:
+        raise click.UsageError("name a file with a scenario; --example FOLDER writes some")
+    from rankbridge.harness import command
+
+    return command.run_files(
+        options.files,
+        report=options.report,
+        junit_file=options.junit,
+        known_failing=options.known_failing,
+    )
+
+
+def _write_examples(folder: Path) -> int:
+    from rankbridge.harness.examples import write_examples
+
+    try:
+        for path in write_examples(folder):
+            print(path)
+    except OSError as error:
+        print(f"rankbridge test: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+COMMAND = Command(
+    "test",
+    _run,
+    [
+        click.Argument(["files"], nargs=-1, metavar="[FILE]..."),
+        Option(
+            "--report",
+            type=click.Choice(["tap", "json"]),
+            default="tap",
+            help="json: one JSON object a line, for programs",
+        ),
+        Option("--junit", type=FILE, metavar="FILE", help="write the results as JUnit's XML to FILE, too"),
+        Option(
+            "--known-failing",
+            metavar="FILE",
+            help="cases that are known to fail, with reasons: they do not count, unless one of them passes",
+        ),
+        Option(
+            "--example", type=FILE, metavar="FOLDER", help="write five scenarios into FOLDER, and run none"
+        ),
+    ],
+    help=_HELP,
+)

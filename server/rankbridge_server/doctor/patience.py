@@ -1,0 +1,25 @@
+"""How long a pause must last before it is called a hang: longer than this job has paused before."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from .evidence import Evidence, RankEvidence
+
+PATIENCE_S = 2.0
+_TIMES_LONGEST = 2.0
+"""As many times the rank's longest pause so far."""
+_FEW = 3
+BEGINNING = 2.5
+"""As many times the patience while a rank has called too little to know its pauses: jobs begin slowly."""
+
+
+def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> float:
+    """Seconds that others wait for this rank before that is worth a word."""
+    if late is None or late.is_gone or late.is_stopped:
+        return base_s
+    times = [it.called_at for it in late.calls if it.called_at is not None]
+    if len(times) < _FEW:
+        return base_s * BEGINNING
+    longest = max(later - earlier for earlier, later in pairwise(times))
+    return max(base_s, _TIMES_LONGEST * longest)

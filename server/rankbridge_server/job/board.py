@@ -1,0 +1,83 @@
+"""What a job's ranks write for each other in the job's own store, so that nothing mixes with its collectives."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+_PAUSE_S = 0.005
+_LONGEST_PAUSE_S = 0.25
+
+
+class Store(Protocol):
+    """What is used of `torch.distributed.Store`."""
+
+    def set(self, key: str, value: str, /) -> None:
+        """Sets a key; the last value counts."""
+
+    def get(self, key: str, /) -> bytes:
+        """The value of a key that is there."""
+
+    def check(self, keys: list[str], /) -> bool:
+        """Whether all keys are there. Waits for none."""
+
+
+class Stopped(Exception):
+    """The sidecar was stopped while it waited for other ranks."""
+
+
+class Board:
+    """A job's store, under a prefix. It never waits within the store, which answers the job one question at a time.
+
+    `until`: the time, of `time.monotonic`, at which waiting for others ends with TimeoutError. `stop`: ends it with
+    Stopped.
+    """
+
+    def __init__(
+        self, store: Store, prefix: str, rank: int, size: int, until: float, stop: threading.Event
+    ) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._rank = rank
+        self._size = size
+        self._until = until
+        self._stop = stop
+
+    def write(self, what: str, text: str) -> None:
+        """Writes something for all."""
+        self._store.set(f"{self._prefix}/{what}", text)
+
+    def read(self, what: str) -> str:
+        """Waits for what one rank writes for all."""
+        self._wait([f"{self._prefix}/{what}"], lambda: f"rank 0 has not written {what!r}")
+        return self._store.get(f"{self._prefix}/{what}").decode()
+
+    def write_mine(self, what: str, text: str) -> None:
+        """Writes what each rank writes of its own; again to change it."""
+        self.write(f"{what}/{self._rank}", text)
+
+    def read_all(self, what: str) -> list[str]:
+        """Waits for what every rank writes, by rank."""
+        keys = [f"{self._prefix}/{what}/{rank}" for rank in range(self._size)]
+
+        def missing() -> str:
+            ranks = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+            return (
+                f"ranks {ranks} have not attached"
+                if len(ranks) <= 8
+                else f"{len(ranks)} ranks have not attached"
+            )
+
+        self._wait(keys, missing)
+        return [self._store.get(key).decode() for key in keys]
+
+    def _wait(self, keys: list[str], missing: Callable[[], str]) -> None:
+        pause = _PAUSE_S
+        while not self._store.check(keys):
+            if self._stop.wait(pause):
+                raise Stopped
+            if time.monotonic() > self._until:
+                raise TimeoutError(missing())
+            pause = min(1.5 * pause, _LONGEST_PAUSE_S)

@@ -1,0 +1,90 @@
+"""What torch's flight recorder says, as calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from typing import Any
+
+from ...doctor.evidence import Call, Frame, Group
+
+KEPT = 64
+"""Calls of each group that become evidence."""
+_NAMES = {
+    "allreduce": "all_reduce",
+    "_all_gather_base": "all_gather_into_tensor",
+    "all_gather_base": "all_gather_into_tensor",
+    "allgather_base": "all_gather_into_tensor",
+    "_allgather_base": "all_gather_into_tensor",
+    "allgather": "all_gather",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "reduce_scatter_base": "reduce_scatter_tensor",
+    "alltoall": "all_to_all",
+    "alltoall_base": "all_to_all_single",
+    "all_to_all_base": "all_to_all_single",
+}
+_DTYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+}
+_DTYPES |= {"Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool"}
+
+
+class BadTrace(ValueError):
+    """What is wrong with a dump."""
+
+
+def groups(content: Mapping[str, Any]) -> tuple[Group, ...]:
+    """The groups that a rank has named."""
+    try:
+        return tuple(
+            Group(
+                name=str(name),
+                ranks=tuple(int(rank) for rank in it["ranks"]),
+                backend=str(it.get("backend", "")),
+                description=str(it.get("description", "")),
+            )
+            for name, it in content.items()
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadTrace(f"the groups are not as torch describes them: {error!r}") from None
+
+
+def calls(trace: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The newest collectives of each group, in their order. Raises BadTrace."""
+    kept: dict[str, deque[tuple[int, Call]]] = defaultdict(lambda: deque(maxlen=KEPT))
+    try:
+        for entry in trace.get("entries", ()):
+            if entry.get("is_p2p"):
+                continue
+            call = _call(entry)
+            # A group that was destroyed and made anew counts from the beginning.
+            if kept[call.group] and call.number < kept[call.group][-1][1].number:
+                kept[call.group].clear()
+            kept[call.group].append((int(entry["record_id"]), call))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise BadTrace(f"an entry is not as torch writes it: {error!r}") from None
+    return tuple(
+        call for _, call in sorted((it for group in kept.values() for it in group), key=lambda it: it[0])
+    )
+
+
+def _call(entry: Mapping[str, Any]) -> Call:
+    name = str(entry["profiling_name"]).rpartition(":")[2]
+    frames = entry.get("frames") or ()
+    frame = next((it for it in frames if "/torch/" not in str(it["filename"])), None)
+    return Call(
+        group=str(entry["process_group"][0]),
+        number=int(entry["collective_seq_id"]),
+        kind=_NAMES.get(name, name),
+        dtypes=tuple(_DTYPES.get(it, str(it).lower()) for it in entry.get("input_dtypes") or ()),
+        shapes=tuple(tuple(int(size) for size in it) for it in entry.get("input_sizes") or ()),
+        called_at=int(entry["time_created_ns"]) / 1e9,
+        done=bool(entry["retired"]) or entry.get("state") == "completed",
+        site=None
+        if frame is None
+        else Frame(name=str(frame["name"]), file=str(frame["filename"]), line=int(frame["line"])),
+    )

@@ -1,0 +1,177 @@
+"""torch's flight recorder, read from inside a rank that nobody prepared: gdb lets a thread of it run a few lines.
+
+The lines run in a thread that is blocked outside of Python, with Python's lock, so that they find nothing half done.
+Where a thread sleeps with the lock, they run in that one. While a thread runs with it, they are left to the main thread
+for its next safe point. gdb is never ended while it has a call under way: that would take the rank along.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ...doctor.evidence import Thread
+from .processes import owner
+
+_TIMEOUT_S = 3.0
+_MOST_BYTES = 64 << 20
+_POINT_S = 0.5
+"""How long the main thread may take to its next safe point."""
+_IDLE = {
+    "futex_do_wait",
+    "futex_wait_queue",
+    "do_epoll_wait",
+    "ep_poll",
+    "futex_wait_queue_me",
+    "hrtimer_nanosleep",
+}
+INSTALL = "gdb is not installed, so that collectives of a job that nobody prepared are not known: apt-get install gdb"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a rank says of itself. `trouble` says why it is nothing."""
+
+    content: dict[str, Any] | None = None
+    trouble: str = ""
+
+
+def read(pid: int, threads: Sequence[Thread]) -> Answer:
+    """Asks it. `threads`: those that run Python, if they are known."""
+    program = shutil.which("gdb")
+    if program is None:
+        return Answer(trouble=INSTALL)
+    if not threads:
+        return Answer(
+            trouble=f"process {pid} was not asked for its collectives: without its stacks that is not safe"
+        )
+    place = _thread(pid, threads)
+    if place is None:
+        return Answer(
+            trouble=f"process {pid} has no thread in which a question would be safe: it was not asked"
+        )
+    thread, waits_for_point = place
+    root = Path(f"/proc/{pid}/root")
+    # A link of the rank's own making would be followed from this process's root.
+    if (root / "tmp").is_symlink():
+        return Answer(trouble=f"process {pid} was not asked: its /tmp is a link")
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="rankbridge-doctor-", dir=root / "tmp"))
+    except OSError as error:
+        return Answer(trouble=f"process {pid} was not asked: {error}")
+    try:
+        return _asked(program, pid, thread, waits_for_point, folder, "/" + str(folder.relative_to(root)))
+    except OSError as error:
+        return Answer(trouble=f"process {pid} was not asked: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, inside: str) -> Answer:
+    source = resources.files(__package__).joinpath("injected.py").read_text()
+    (folder / "ask.py").write_text(f"{source}\n_dump({inside + '/answer'!r})\n")
+    for path in (folder, folder / "ask.py"):
+        os.chown(path, *owner(pid))
+    line = f'exec(compile(open(\\"{inside}/ask.py\\").read(),\\"rankbridge\\",\\"exec\\"),{{}})'
+    # A job that goes on has no use for a file that nobody waits for any more.
+    line = f"try: {line}\\nexcept BaseException: pass\\n"
+    # Memory for the text is had in the thread that is blocked: the one that runs may be about to get some itself.
+    calls = (
+        [
+            f'call (char*)strdup("{line}")',
+            _switch(pid),
+            "call (int)Py_AddPendingCall((void*)PyRun_SimpleString, $1)",
+        ]
+        if waits
+        else [
+            "call (int)PyGILState_Ensure()",
+            f'call (int)PyRun_SimpleString("{line}")',
+            "call (void)PyGILState_Release($1)",
+        ]
+    )
+    commands = ["sharedlibrary libpython", "sharedlibrary libc.so", _switch(thread), *calls]
+    settings = ["set auto-solib-add off", "set debuginfod enabled off", "set auto-load off"]
+    words = [program, "-p", str(pid), "-batch", "-nx", "--readnever"]
+    words += [word for it in settings for word in ("-iex", it)] + [
+        word for it in commands for word in ("-ex", it)
+    ]
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        said = process.communicate(timeout=_TIMEOUT_S)[0].decode("utf-8", "replace")
+    except subprocess.TimeoutExpired:
+        return Answer(trouble=f"process {pid} did not answer within {_TIMEOUT_S:g} s")
+    answer = folder / "answer"
+    deadline = time.monotonic() + (_POINT_S if waits else 0)
+    while not answer.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        content = json.loads(_content(answer))
+    except FileNotFoundError:
+        return Answer(trouble=_reason(pid, said))
+    except (ValueError, RecursionError) as error:
+        return Answer(trouble=f"what process {pid} says of itself was not understood: {error}")
+    if not isinstance(content, dict):
+        return Answer(trouble=f"what process {pid} says of itself was not understood")
+    return Answer(content)
+
+
+def _content(path: Path) -> bytes:
+    """A file that another user may have put there: no link, nothing that keeps its reader waiting, and not too long."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueError("it is no file")
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    return content
+
+
+def _switch(thread: int) -> str:
+    return f"python [it.switch() for it in gdb.selected_inferior().threads() if it.ptid[1] == {thread}]"
+
+
+def _reason(pid: int, said: str) -> str:
+    if "not permitted" in said or "ermission" in said:
+        return (
+            f"this user may not attach to process {pid}, so that its collectives are not known: run as root, or with "
+            "CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+        )
+    if "No symbol" in said:
+        return f"process {pid} runs a Python of which gdb does not find the functions"
+    return f"process {pid} did not answer"
+
+
+def _thread(pid: int, threads: Sequence[Thread]) -> tuple[int, bool] | None:
+    """The thread to run in, and whether the lines are only left there for the main thread's next safe point."""
+    python = {it.os_id for it in threads}
+    holder = next((it for it in threads if it.owns_gil), None)
+    if holder is not None and holder.os_id is not None and holder.state in ("S", "D"):
+        return holder.os_id, False
+    for task in sorted(Path(f"/proc/{pid}/task").glob("[0-9]*"), key=lambda it: int(it.name)):
+        number = int(task.name)
+        try:
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            wchan = (task / "wchan").read_text().strip()
+        except OSError:
+            continue
+        if number not in python and number != pid and state == "S" and wchan in _IDLE:
+            return number, holder is not None and holder.os_id == pid
+    main = next((it for it in threads if it.os_id == pid), None)
+    return (pid, False) if main is not None and main.state == "S" and holder is None else None

@@ -1,0 +1,124 @@
+"""The record of a rank: its last calls, in a file that is mapped into memory.
+
+The file outlives the rank, and is read from outside without asking the rank, which may be stopped, stuck, or dead. One
+thread at a time writes it, as it has Python's lock. What is written last makes a record valid.
+
+    header      4,096 bytes
+    texts       groups and lines of code, as JSON, one a line; records name them by number, counted from 1
+    records     CAPACITY times RECORD.size; the newest overwrites the oldest
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"RBRING01"
+SUFFIX = ".rbring"
+CAPACITY = 10_000
+HEADER_BYTES = 4096
+TEXT_BYTES = 1 << 20
+DIMENSIONS = 6
+
+HEADER = struct.Struct("<8sIIqiidQ")
+"""Magic, capacity, bytes of texts, pid, rank, world size, when it began, bytes of texts that are used."""
+TEXT_USED = HEADER.size - 8
+WAITING = HEADER.size
+"""Double: since when it has been in a wait for a call of its own; 0 if it is in none."""
+ENDED = WAITING + 8
+"""Double: when it ended, as far as it could say so."""
+HOW = ENDED + 8
+"""Byte: 0 it did not say, 1 normally, 2 by an exception, whose name follows."""
+REASON_BYTES = 200
+
+RECORD = struct.Struct("<qddIBBBBHHIhhiiiq6i")
+"""Number among all from 1 (last to be written), called, returned, number in its group, kind, dtype, dimensions,
+flags, group, tensors, site, op, -, root, peer, tag, elements of all tensors, shape of the first."""
+RECORD_BYTES = 128
+_DOUBLE = struct.Struct("<d")
+_LONG = struct.Struct("<q")
+_USED = struct.Struct("<Q")
+
+KINDS = (
+    "", "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter",
+    "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier",
+    "send", "recv", "all_reduce_coalesced", "all_gather_coalesced", "all_gather_into_tensor_coalesced",
+    "reduce_scatter_tensor_coalesced",
+)  # fmt: skip
+DTYPES = (
+    "", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
+    "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2",
+)  # fmt: skip
+OPS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
+IS_ASYNC = 1
+
+
+class Ring:
+    """Writes the record of this process."""
+
+    def __init__(self, path: Path, file: int, rank: int, world_size: int) -> None:
+        size = HEADER_BYTES + TEXT_BYTES + CAPACITY * RECORD_BYTES
+        os.posix_fallocate(file, 0, size)
+        self.path = path
+        self._map = mmap.mmap(file, size)
+        self._used = 0
+        self._count = 0
+        self._texts = 0
+        header = (MAGIC, CAPACITY, TEXT_BYTES, os.getpid(), rank, world_size, time.time(), 0)
+        HEADER.pack_into(self._map, 0, *header)
+
+    @classmethod
+    def create(cls, directory: Path, rank: int, size: int) -> Ring:
+        """A record in a new file of this directory, named by rank and pid."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = directory / f"{rank}-{os.getpid()}{SUFFIX}"
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            return cls(path, file, rank, size)
+        finally:
+            os.close(file)
+
+    def text(self, content: dict[str, Any]) -> int:
+        """Adds a text; returns its number, or 0 where there is no room."""
+        line = json.dumps(content).encode() + b"\n"
+        if self._used + len(line) > TEXT_BYTES:
+            return 0
+        at = HEADER_BYTES + self._used
+        self._map[at : at + len(line)] = line
+        self._used += len(line)
+        self._texts += 1
+        _USED.pack_into(self._map, TEXT_USED, self._used)
+        return self._texts
+
+    def begin(self, *fields: Any) -> int:
+        """Writes a call, with all fields of RECORD but its number and when it returned; returns where it is."""
+        self._count += 1
+        at = HEADER_BYTES + TEXT_BYTES + (self._count - 1) % CAPACITY * RECORD_BYTES
+        RECORD.pack_into(self._map, at, 0, fields[0], 0.0, *fields[1:])
+        _LONG.pack_into(self._map, at, self._count)
+        return at
+
+    def end(self, at: int, returned: float) -> None:
+        """Writes when a call returned."""
+        _DOUBLE.pack_into(self._map, at + 16, returned)
+
+    def waiting(self, since: float) -> None:
+        """Writes that a wait has begun; with 0, that it is over."""
+        _DOUBLE.pack_into(self._map, WAITING, since)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was written how the process ends."""
+        return self._map[HOW] != 0
+
+    def ended(self, how: int, reason: str = "") -> None:
+        """Writes that the process ends: 1 normally, 2 by an exception."""
+        text = reason.encode("utf-8", "replace")[:REASON_BYTES]
+        self._map[HOW + 1 : HOW + 1 + len(text)] = text
+        self._map[HOW] = how
+        _DOUBLE.pack_into(self._map, ENDED, time.time())

@@ -1,0 +1,69 @@
+"""A rank of a job: its plan, its groups, its ordinary step."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from tests.diagnose.plan import PAIRS, Plan, marker
+
+NAME, SEED, FOLDER = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+RANK = int(os.environ["RANK"])
+PLAN = Plan.drawn(NAME, SEED)
+STEPS = 1_000_000
+Step = Callable[[int], None]
+
+
+def hit() -> None:
+    """Says that the fault begins."""
+    marker(FOLDER, RANK).touch()
+
+
+def is_hit(step: int) -> bool:
+    """Whether this rank goes wrong at this step."""
+    return PLAN.victim == RANK and step == PLAN.step
+
+
+class Job:
+    """Groups of a job, and its ordinary step."""
+
+    def __init__(self) -> None:
+        dist.init_process_group("gloo")
+        made = [dist.new_group(list(pair)) for pair in PAIRS]
+        self.pair = made[RANK % 2]
+        self.late = 0.0
+
+    def next_batch(self, step: int) -> torch.Tensor:
+        """Ordinary work."""
+        time.sleep(0.005)
+        return torch.full((16,), float(step))
+
+    def step(self, step: int) -> None:
+        """An ordinary step."""
+        batch = self.next_batch(step)
+        dist.all_reduce(batch)
+        dist.all_reduce(batch, group=self.pair)
+
+
+def run(step: Step) -> None:
+    """Does all steps."""
+    for it in range(STEPS):
+        step(it)
+        marker(FOLDER, RANK + 100).touch()
+
+
+def stall(job: Job, what: Callable[[], None], victims: tuple[int, ...]) -> None:
+    """Ordinary steps; the victims do something else at theirs."""
+
+    def step(it: int) -> None:
+        if it == PLAN.step and RANK in victims:
+            hit()
+            what()
+        job.step(it)
+
+    run(step)

@@ -1,0 +1,108 @@
+"""`rankbridge doctor` on real jobs: some of `make diagnose`, and what cannot be judged."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.diagnose.faults import FAULTS, RIGHT, Program
+from tests.diagnose.recorded import EVIDENCE
+from tests.diagnose.run import descendants, diagnose
+from tests.diagnose.score import score
+from tests.support.sampling import sample, seed
+
+BIN = Path(sys.executable).parent
+WRONG = [(it, job) for it in FAULTS for job in ("unprepared", "watched") if job == "watched" or it.unprepared]
+SOUND = [(it, job) for it in RIGHT for job in ("unprepared", "watched")]
+DRAWN = [*sample(WRONG, 1), *sample(SOUND, 1)]
+
+
+def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(BIN / "rankbridge"), "doctor", *arguments],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "job"), DRAWN, ids=[f"{it.name}-{job}" for it, job in DRAWN])
+def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, job: str) -> None:
+    outcome = diagnose(program, int(seed()[:6], 16) if seed() != "none" else 0, job == "watched")
+    found = score(outcome)
+    assert not found.false_blame, outcome.page
+    assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.page
+    assert found.seconds < 30
+
+
+SPAWNING = """
+import sys, time
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def rank(number, store):
+    dist.init_process_group("gloo", f"file://{store}", rank=number, world_size=3)
+    for step in range(100):
+        if number == 1 and step == 5:
+            print("asleep", flush=True)
+            time.sleep(1000)
+        dist.barrier()
+
+if __name__ == "__main__":
+    mp.spawn(rank, (sys.argv[1],), nprocs=3)
+"""
+
+
+@pytest.mark.slow
+def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> None:
+    script = tmp_path / "spawning.py"
+    script.write_text(SPAWNING)
+    command = [sys.executable, str(script), str(tmp_path / "store")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == "asleep\n"
+            answer = doctor(str(job.pid), "--patience", "0.1", "--json")
+        finally:
+            for pid in [job.pid, *descendants(job.pid)]:
+                os.kill(pid, signal.SIGKILL)
+    verdict = json.loads(answer.stdout)
+    assert (verdict["kind"], [it["rank"] for it in verdict["culprits"]]) == ("never_called", [1])
+    assert (verdict["call"], verdict["world_size"]) == ("barrier world#6", 3)
+
+
+def test_a_process_that_is_no_rank_is_refused() -> None:
+    answer = doctor(str(os.getpid()))
+    assert answer.returncode == 2
+    assert f"process {os.getpid()} is no rank" in answer.stderr
+
+
+def test_a_process_that_is_not_there_is_refused() -> None:
+    assert "there is no process 99999999" in doctor("99999999").stderr
+
+
+def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
+    answer = doctor(str(tmp_path))
+    assert answer.returncode == 2
+    assert "has neither records of `rankbridge watch` nor dumps" in answer.stderr
+
+
+def test_a_bundle_is_judged_elsewhere_with_the_same_verdict(tmp_path: Path) -> None:
+    bundle = EVIDENCE / "asleep-unprepared-7.json"
+    first = doctor("--read", str(bundle), "--bundle", str(tmp_path / "again"))
+    assert first.returncode == 1
+    assert "NEVER_CALLED: rank 1" in first.stdout
+    assert doctor("--read", str(tmp_path / "again")).stdout == first.stdout
+
+
+def test_a_bundle_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cut").write_text((EVIDENCE / "asleep-unprepared-7.json").read_text()[:-100])
+    answer = doctor("--read", str(tmp_path / "cut"))
+    assert answer.returncode == 2
+    assert "cut off" in answer.stderr

@@ -1,0 +1,111 @@
+"""`rankbridge watch` records an unchanged script's calls, whoever makes them, and says why the job ended."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rankbridge_server.doctor.evidence import Call
+from rankbridge_server.job.outside import rings
+
+BIN = Path(sys.executable).parent
+SCRIPT = Path(__file__).parent / "watched_script.py"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a job has left."""
+
+    status: int
+    said: str
+    records: list[rings.Record]
+    folder: Path
+
+    def calls(self, rank: int, kind: str) -> list[Call]:
+        return [it for it in self.records[rank].calls if it.kind == kind]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("watched")
+    custom = folder / "custom"
+    custom.mkdir()
+    (custom / "sitecustomize.py").write_text("import sys\nsys.customized = 'by the distribution'\n")
+    command = [
+        str(BIN / "rankbridge"),
+        "watch",
+        "--record",
+        str(folder / "record"),
+        "--",
+        str(BIN / "torchrun"),
+    ]
+    command += ["--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d"]
+    command += ["--rdzv-endpoint", "127.0.0.1:0", str(SCRIPT), str(folder)]
+    environ = {**os.environ, "PYTHONPATH": str(custom), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return Run(done.returncode, done.stderr, rings.in_directory(folder / "record"), folder)
+
+
+def test_every_rank_has_a_record(run: Run) -> None:
+    assert [it.rank for it in run.records] == [0, 1]
+    assert {it.world_size for it in run.records} == {2}
+
+
+def test_reduce_ops_dtypes_shapes_and_lines_are_recorded(run: Run) -> None:
+    first = run.calls(0, "all_reduce")[0]
+    assert (first.op, first.dtypes, first.shapes, first.number) == ("max", ("float32",), ((2, 3),), 1)
+    assert first.site is not None
+    lines = SCRIPT.read_text().splitlines()
+    assert "all_reduce(tensor, dist.ReduceOp.MAX)" in lines[first.site.line - 1]
+    assert first.site.file == str(SCRIPT)
+
+
+def test_roots_peers_and_tags_are_recorded(run: Run) -> None:
+    assert run.calls(0, "broadcast")[0].root == 1
+    assert [(it.root, it.op) for it in run.calls(0, "reduce")] == [(0, "min")]
+    assert [(it.peer, it.tag, it.number, it.shapes) for it in run.calls(1, "send")] == [
+        (0, 7, 1, ((5,),)),
+        (0, 0, 1, ((1,),)),
+    ]
+    assert [(it.peer, it.tag) for it in run.calls(0, "recv")] == [(1, 7), (1, 0)]
+
+
+@pytest.mark.parametrize("kind", ["barrier", "all_to_all_single"])
+def test_other_collectives_are_recorded(run: Run, kind: str) -> None:
+    assert run.calls(0, kind)
+    assert run.calls(1, kind)
+
+
+def test_calls_of_objects_functions_and_ddp_are_recorded(run: Run) -> None:
+    assert run.calls(0, "all_gather")
+    assert ((6,),) in [it.shapes for it in run.calls(0, "all_reduce")]
+    # DDP's reducer calls from C++, with all gradients in one tensor.
+    assert ((72,),) in [it.shapes for it in run.calls(0, "all_reduce")]
+
+
+def test_both_ranks_count_alike(run: Run) -> None:
+    mine, theirs = (
+        [(it.group, it.number, it.kind) for it in record.calls if not it.is_p2p] for record in run.records
+    )
+    assert mine == theirs
+
+
+def test_groups_have_their_ranks_and_descriptions(run: Run) -> None:
+    assert [(it.ranks, it.description) for it in run.records[0].groups] == [
+        ((0, 1), "default_pg"),
+        ((0, 1), "pair"),
+    ]
+
+
+def test_the_distributions_own_start_up_runs_too(run: Run) -> None:
+    assert [(run.folder / f"custom-{rank}").read_text() for rank in range(2)] == ["by the distribution"] * 2
+
+
+def test_how_ranks_ended_is_recorded_and_the_status_is_the_jobs(run: Run) -> None:
+    assert [(it.how, it.reason) for it in run.records][1] == (2, "ValueError: the last step")
+    assert run.status == 1
+    assert "NEVER_CALLED: rank 1 ended" in run.said
+    assert "ValueError: the last step" in run.said

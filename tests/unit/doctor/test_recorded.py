@@ -1,0 +1,32 @@
+"""Verdicts on evidence of real runs, which `python -m tests.diagnose NAME --bundles` has recorded."""
+
+from dataclasses import asdict
+
+import pytest
+from tests.diagnose.faults import Program
+from tests.diagnose.plan import Plan
+from tests.diagnose.recorded import recorded
+from tests.diagnose.run import Outcome
+from tests.diagnose.score import score
+
+from rankbridge_server.doctor.evidence import Evidence
+from rankbridge_server.doctor.judge import judge
+from rankbridge_server.doctor.page import page
+
+KEPT = list(recorded())
+
+
+def test_there_is_evidence() -> None:
+    assert len(KEPT) > 20
+
+
+@pytest.mark.parametrize(
+    ("program", "job", "seed", "evidence"), KEPT, ids=[f"{it[0].name}-{it[1]}" for it in KEPT]
+)
+def test_the_verdict_is_right(program: Program, job: str, seed: int, evidence: Evidence) -> None:
+    verdict = judge(evidence)
+    outcome = Outcome(
+        program, Plan.drawn(program.name, seed), seed, job == "watched", asdict(verdict), page(verdict), 0.0
+    )
+    found = score(outcome)
+    assert (found.detected, found.right_kind, found.exact, found.false_blame) == (True, True, True, False)
