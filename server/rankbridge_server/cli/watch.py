@@ -45,7 +45,7 @@ def _path() -> str:
     from ..job import watch
 
     before = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(Path(watch.__file__).parent / "site"), *([before] if before else [])])
+    return os.pathsep.join([str(Path(watch.__file__).parent / "startup"), *([before] if before else [])])
 
 
 @contextmanager
