@@ -5,7 +5,7 @@ from __future__ import annotations
 from .absence import culprit
 from .conditions import condition
 from .evidence import Evidence
-from .stacks import in_collective, site, waits_in_collective
+from .stacks import in_collective, in_init, site, waits_in_collective
 from .verdict import Condition, Kind, Verdict, Wait
 from .waits import WaitsFor
 from .words import joined
@@ -32,7 +32,7 @@ def outsider(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict 
         return None
     found = culprit(late, evidence, 0.7)
     return Verdict(
-        kind=Kind.NEVER_CALLED,
+        kind=Kind.RENDEZVOUS if all(map(in_init, waiting)) else Kind.NEVER_CALLED,
         summary=f"rank {late.rank} is the only one that is in no collective: it is {found.why}"
         + (f", in {joined(found.stack[:3])}" if found.stack else ""),
         confidence=0.7,

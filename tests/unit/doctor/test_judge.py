@@ -371,6 +371,12 @@ def test_another_world_size_is_shown_from_both_sides() -> None:
     assert {(it.ranks, it.what) for it in verdict.sides} == {((0,), "WORLD_SIZE=2"), ((1,), "WORLD_SIZE=3")}
 
 
+def test_without_calls_the_only_rank_outside_of_init_is_named_as_such() -> None:
+    blind = [replace(in_init(it, "3"), begun=None, source="") for it in range(2)]
+    verdict = judge(job([*blind, replace(elsewhere(2, [], {}), begun=None, source="")]))
+    assert (verdict.kind, blamed(verdict)) == (Kind.RENDEZVOUS, [2])
+
+
 def test_a_rank_that_has_begun_is_not_blamed_for_another_that_begins_late() -> None:
     verdict = judge(job([in_init(0, "2"), replace(elsewhere(1, [], {}), begun=None, source="")]))
     assert blamed(verdict) == []

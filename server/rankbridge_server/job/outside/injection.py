@@ -23,7 +23,7 @@ from typing import Any
 from ...doctor.evidence import Thread
 from .processes import owner
 
-_TIMEOUT_S = 3.0
+_TIMEOUT_S = 5.0
 _MOST_BYTES = 64 << 20
 _POINT_S = 0.5
 """How long the main thread may take to its next safe point."""
