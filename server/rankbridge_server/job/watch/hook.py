@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -44,9 +45,10 @@ _libraries: list[Any] = []
 class _Group:
     """What the record knows of a process group."""
 
-    def __init__(self, number: int, identity: int, ranks: Sequence[int]) -> None:
+    def __init__(self, number: int, group: Any, ranks: Sequence[int]) -> None:
         self.number = number
-        self.identity = identity
+        # By reference: a group that is made anew may get the address of the one that was destroyed.
+        self.is_of = weakref.ref(group)
         self.ranks = ranks
         self.calls = 0
         self.channels: dict[tuple[int, int, int], int] = {}
@@ -88,7 +90,7 @@ class _Recorder:
         """What is known of a group, which is written at its first call."""
         name = group.group_name
         known = self._groups.get(name)
-        if known is None or (known.identity != id(group) and self._is_new(group, known)):
+        if known is None or (known.is_of() is not group and self._is_new(group, known)):
             from torch.distributed import distributed_c10d as c10d
 
             try:
@@ -97,9 +99,7 @@ class _Recorder:
                 ranks = list(range(group.size()))
             ring = self._ring
             content = {"group": name, "ranks": ranks, "description": group.group_desc}
-            known = self._groups[name] = _Group(
-                ring.text(content) if ring is not None else 0, id(group), ranks
-            )
+            known = self._groups[name] = _Group(ring.text(content) if ring is not None else 0, group, ranks)
         return known
 
     def _is_new(self, group: Any, known: _Group) -> bool:
@@ -108,7 +108,7 @@ class _Recorder:
 
         if group in c10d._world.pg_names:
             return True
-        known.identity = id(group)
+        known.is_of = weakref.ref(group)
         return False
 
     def site(self) -> int:
