@@ -9,6 +9,7 @@ import pytest
 from tests.support import sampling
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
+from tests.support.prepared_command import prepared_command
 
 # Under nohup, or in the background of a script, everything below would ignore Ctrl-C, which tests are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -62,6 +63,21 @@ def mpi4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on MPI."""
     with up(tmp_path_factory.mktemp("mpi4"), 4, "mpi", PATIENT) as gang:
         yield gang
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A command for gangs that programs under test start, which has imported what it needs."""
+    with prepared_command(tmp_path_factory.mktemp("quick")) as command:
+        yield command
+
+
+@pytest.fixture(scope="module")
+def quick_gangs(quick: str) -> Iterator[None]:
+    """Has all that this module's tests run start gangs by that command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKBRIDGE_COMMAND", quick)
+        yield
 
 
 @pytest.fixture

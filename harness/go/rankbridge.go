@@ -1,15 +1,13 @@
 // Package rankbridge is a gang for tests in Go. The gang ends with the test, and with this process.
 //
 //	gang := rankbridge.Start(t, rankbridge.Fields{"size": 4})
-//	gang.Ask("create", rankbridge.Fields{"name": "x", "dtype": "float32", "shape": []int{4}, "fill": "rank"})
-//	sum, err := gang.Ask("call", rankbridge.Fields{"call": "all_reduce", "of": "x", "as": "y"})
+//	sum, err := gang.Ask("call", rankbridge.Fields{"call": "all_reduce_value", "value": "$rank"})
 package rankbridge
 
 import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"os"
 	"os/exec"
 	"sync"
 	"testing"
@@ -35,7 +33,7 @@ type answer struct {
 // Gang is driven by `rankbridge drive`.
 type Gang struct {
 	lock    sync.Mutex
-	in      io.WriteCloser
+	in      io.Writer
 	count   int
 	waiting map[int]chan answer
 	done    chan struct{}
@@ -43,19 +41,14 @@ type Gang struct {
 
 // Start opens a gang that ends with the test.
 func Start(t testing.TB, options Fields) *Gang {
-	t.Helper()
-	command := os.Getenv("RANKBRIDGE_COMMAND")
-	if command == "" {
-		command = "rankbridge"
-	}
-	driver := exec.Command(command, "drive")
+	driver := exec.Command("sh", "-c", `exec "${RANKBRIDGE_COMMAND:-rankbridge}" drive`)
 	in, _ := driver.StdinPipe()
 	out, _ := driver.StdoutPipe()
 	if err := driver.Start(); err != nil {
 		t.Fatal(err)
 	}
 	gang := &Gang{in: in, waiting: map[int]chan answer{}, done: make(chan struct{})}
-	go gang.read(out)
+	go gang.read(bufio.NewScanner(out))
 	t.Cleanup(func() { in.Close(); <-gang.done; driver.Wait() })
 	options["protocol"] = 1
 	if _, err := gang.Ask("open", options); err != nil {
@@ -70,18 +63,16 @@ func (g *Gang) Ask(do string, fields Fields) (Fields, error) {
 	g.lock.Lock()
 	g.count++
 	request := Fields{"do": do, "id": g.count}
+	g.waiting[g.count] = came
+	g.lock.Unlock()
 	for name, value := range fields {
 		request[name] = value
 	}
 	line, err := json.Marshal(request)
-	if err == nil {
-		g.waiting[g.count] = came
-		g.in.Write(append(line, '\n'))
-	}
-	g.lock.Unlock()
 	if err != nil {
 		return nil, err
 	}
+	g.in.Write(append(line, '\n'))
 	select {
 	case it := <-came:
 		if it.Error != nil {
@@ -93,20 +84,17 @@ func (g *Gang) Ask(do string, fields Fields) (Fields, error) {
 	}
 }
 
-func (g *Gang) read(out io.Reader) {
-	defer close(g.done)
-	for lines := bufio.NewReader(out); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
+func (g *Gang) read(lines *bufio.Scanner) {
+	lines.Buffer(nil, 8<<20)
+	for lines.Scan() {
 		var it answer
-		json.Unmarshal(line, &it)
+		json.Unmarshal(lines.Bytes(), &it)
 		g.lock.Lock()
 		if came := g.waiting[it.ID]; came != nil {
 			came <- it
-			delete(g.waiting, it.ID)
 		}
+		delete(g.waiting, it.ID)
 		g.lock.Unlock()
 	}
+	close(g.done)
 }

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.gangs import RANKBRIDGE
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
 SECONDS = 120
@@ -24,7 +23,7 @@ RUNNERS = {
 
 
 @pytest.mark.parametrize("language", RUNNERS)
-def test_the_helper_passes_its_own_tests(language: str, tmp_path: Path) -> None:
+def test_the_helper_passes_its_own_tests(language: str, tmp_path: Path, quick: str) -> None:
     needs, command, passed = RUNNERS[language]
     lacking = [it for it in needs if shutil.which(it) is None]
     if lacking:
@@ -32,7 +31,7 @@ def test_the_helper_passes_its_own_tests(language: str, tmp_path: Path) -> None:
     done = subprocess.run(
         command,
         cwd=HARNESS / language,
-        env={**os.environ, "RANKBRIDGE_COMMAND": RANKBRIDGE, "GOCACHE": str(tmp_path), "GOFLAGS": "-mod=mod"},
+        env={**os.environ, "RANKBRIDGE_COMMAND": quick, "GOCACHE": str(tmp_path), "GOFLAGS": "-mod=mod"},
         capture_output=True,
         text=True,
         timeout=SECONDS,

@@ -129,8 +129,9 @@ def test_every_operation_of_the_proto_has_a_command() -> None:
     kinds = {*operation_service_pb2.Operation.DESCRIPTOR.fields_by_name}
     done = cli(None, "call", "--help")
     offered = set(re.findall(r"^  ([a-z_]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE))
-    # What takes other operations, or belongs to a session that ends with its controller.
-    others = {"coalesce", "run_program", "replay", "begin_capture", "end_capture"}
+    # `call_function` is the command `function`. The others take operations, or end with their controller's session.
+    assert "function" in offered
+    others = {"call_function", "coalesce", "run_program", "replay", "begin_capture", "end_capture"}
     assert kinds - offered == others & kinds
 
 

@@ -18,7 +18,15 @@ import rankbridge
 from rankbridge import Gang, Ref
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-ELSEWHERE = {"asyncio": 1, "attach": 2, "functions": 2, "groups_and_meshes": 1, "streams": 2, "tls": 1}
+ELSEWHERE = {
+    "asyncio": 1,
+    "attach": 2,
+    "functions": 2,
+    "groups_and_meshes": 1,
+    "harness": 1,
+    "streams": 2,
+    "tls": 1,
+}
 """How many examples of a page other tests run."""
 HERE = {
     "events": 2,

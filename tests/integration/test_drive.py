@@ -18,6 +18,8 @@ from tests.support.waiting import until
 
 from rankbridge.harness.lines import LONGEST_LINE
 
+pytestmark = pytest.mark.usefixtures("quick_gangs")
+
 SECONDS = 60
 
 
@@ -74,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def drive(folder: Path) -> Iterator[Drive]:
+def drive(folder: Path, quick_gangs: None) -> Iterator[Drive]:
     """A driver with a gang of three on Gloo."""
     it = Drive()
     opened = it.ask("open", protocol=1, size=3, backend="gloo", folder=str(folder), seed=7)
@@ -200,7 +202,7 @@ def test_a_rank_that_is_killed_is_replaced_and_events_tell(drive: Drive) -> None
         ({"do": "call", "call": "barrier", "of": "x"}, "unknown word `of` in request of call"),
         ({"do": "call", "call": "barrier", "absent": [7]}, "rank 7 is no member of the group"),
         ({"do": "open", "protocol": 1, "size": 2}, "there is a gang already: `close` it"),
-        ({"do": "open", "protocol": 2, "size": 2}, "expected 1 to 1, got 2"),
+        ({"do": "open", "protocol": 2, "size": 2}, "expected 1, got 2"),
         ({"do": "fault", "slow": [1]}, "`slow` is done to a call: give it to `call` as `fault`"),
         (
             {"do": "put", "name": "x", "rank": 9, "dtype": "int8", "shape": []},
@@ -306,7 +308,8 @@ def test_a_reader_that_stops_stops_the_driver_which_takes_no_more() -> None:
         sender.join()
 
 
-def test_a_gang_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
+def test_a_gang_ends_with_a_driver_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKBRIDGE_COMMAND", RANKBRIDGE)
     with piped() as process:
         assert process.stdin is not None
         assert process.stdout is not None

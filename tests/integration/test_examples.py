@@ -22,8 +22,9 @@ PATIENCE = ["--heartbeat-misses", "300"]
 
 
 def test_a_training_that_loses_a_rank_has_the_weights_of_one_under_torchrun(tmp_path: Path) -> None:
-    folder = EXAMPLES / "transformer" / "priv"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(SIZE)]
+    folder, size = EXAMPLES / "transformer" / "priv", 2
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+    options = ["--load", str(folder / "app.py"), "--preload", "torch._dynamo", *PATIENCE]
     with subprocess.Popen(
         [*torchrun, str(folder / "train.py"), "--steps", "8"],
         stdout=subprocess.PIPE,
@@ -32,7 +33,7 @@ def test_a_training_that_loses_a_rank_has_the_weights_of_one_under_torchrun(tmp_
         text=True,
     ) as plain:
         with (
-            up(tmp_path, SIZE, "gloo", ["--load", str(folder / "app.py"), *PATIENCE]) as running,
+            up(tmp_path, size, "gloo", options) as running,
             rankbridge.connect(running.description, timeout=120.0) as gang,
         ):
             gang.call("train", 3)
@@ -40,11 +41,11 @@ def test_a_training_that_loses_a_rank_has_the_weights_of_one_under_torchrun(tmp_
             gang.form()
             call = gang.function("train").start(to=8)
             steps = [(it.rank, it.value["step"]) for it in call.reports()]
-            assert sorted(steps) == [(rank, step) for rank in range(SIZE) for step in range(4, 9)]
+            assert sorted(steps) == [(rank, step) for rank in range(size) for step in range(4, 9)]
             digests = call.result()
             assert gang[0].call("sample", "Alice ", 5).startswith("Alice ")
         printed, _ = plain.communicate(timeout=240)
-    assert digests == [json.loads(printed)["digest"]] * SIZE
+    assert digests == [json.loads(printed)["digest"]] * size
 
 
 def test_node_gets_every_answer_of_a_model_on_four_ranks_of_which_one_is_lost(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_world_is_torchs_default_group(gang: Gang) -> None:
 
 
 def test_a_named_group_is_a_process_group_now_and_in_the_next_generation(gang: Gang) -> None:
-    group = gang.new_group("odd", [1, 3])
+    group = gang.new_group("odd", [3, 1])
     try:
         assert gang.function("reduced", group=group)(group="odd") == [
             ["gloo", 0, 2, 4.0],
@@ -63,6 +63,17 @@ def test_a_named_group_is_a_process_group_now_and_in_the_next_generation(gang: G
             gang[0].call("reduced", group="odd")
     finally:
         gang.destroy_group("odd")
+
+
+def test_groups_that_come_later_and_overlap_are_made_by_their_members(gang: Gang) -> None:
+    names = {"tp": [0, 1], "cross": [3, 1], "late": [1, 2]}
+    for name, ranks in names.items():
+        gang.new_group(name, ranks)
+        # Those before it are known to torch on some of its members, and not on others.
+        found = gang.function("reduced", group=name)(group=name)
+        assert found == [["gloo", place, 2, float(sum(ranks))] for place in range(2)]
+    for name in names:
+        gang.destroy_group(name)
 
 
 def test_data_parallel_training_averages_gradients(gang: Gang) -> None:

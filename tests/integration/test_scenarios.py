@@ -19,6 +19,8 @@ from rankbridge.harness.examples import NAMES
 from rankbridge.harness.gangs import Pool
 from rankbridge.harness.running import Result, run
 
+pytestmark = pytest.mark.usefixtures("quick_gangs")
+
 HEAD = """\
 format = 1
 name = "it"
@@ -31,7 +33,7 @@ fill = "rank"
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
+def pool(quick_gangs: None) -> Iterator[Pool]:
     with Pool() as it:
         yield it
 
@@ -98,7 +100,7 @@ def test_every_rank_ends_with_a_run_that_is_ended(tmp_path: Path, signum: signal
     process = subprocess.Popen(
         [RANKBRIDGE, "test", "it.toml"],
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(home)},
+        env={**os.environ, "TMPDIR": str(home), "RANKBRIDGE_COMMAND": RANKBRIDGE},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

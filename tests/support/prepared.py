@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -76,14 +77,23 @@ def rankbridge(arguments: Sequence[str], environ: Mapping[str, str] = os.environ
     stdin, to_stdin = os.pipe()
     from_stdout, stdout = os.pipe()
     message = {"arguments": list(arguments), "environ": dict(environ), "folder": os.getcwd()}
-    process = _process()
     try:
-        socket.send_fds(process, [json.dumps(message).encode()], [stdin, stdout, 2])
+        pid = forked(json.dumps(message).encode(), [stdin, stdout, 2])
     finally:
         os.close(stdin)
         os.close(stdout)
-    pid = int(process.recv(32))
     return Forked(pid, os.fdopen(to_stdin, "w"), os.fdopen(from_stdout))
+
+
+def forked(message: bytes, streams: Sequence[int]) -> int:
+    """Has a process forked that runs the message's command on three streams; gives its pid."""
+    with _TURN:
+        process = _process()
+        socket.send_fds(process, [message], list(streams))
+        return int(process.recv(32))
+
+
+_TURN = threading.Lock()
 
 
 @cache

@@ -27,6 +27,7 @@ with rankbridge.connect(sys.argv[1]) as gang:
 def test_a_wheel_holds_both_packages_with_types_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {
+        "pytest_rankbridge",
         "rankbridge",
         "rankbridge_server",
     }

@@ -95,8 +95,13 @@ defmodule RankBridge.Functions do
   spec_with_bang start_call(Gang.gang(), atom() | String.t(), list() | map() | tuple(), keyword()) ::
                    Operation.t()
 
-  def start_call(gang, function, args, opts \\ []),
-    do: Operations.submit(gang, :call_function, args, of_function(opts, function))
+  def start_call(gang, function, args, opts \\ []) do
+    opts = of_function(opts, function)
+
+    Entry.call(gang, :start_call, opts, fn view ->
+      Operations.begin_gang(view, :call_function, args, opts)
+    end)
+  end
 
   @doc "Calls a function on one rank alone as `call_alone/5`, and returns as soon as the rank has the call: see `start_call/4`."
   spec_with_bang start_call_alone(
@@ -107,8 +112,13 @@ defmodule RankBridge.Functions do
                    keyword()
                  ) :: Operation.t()
 
-  def start_call_alone(gang, rank, function, args, opts \\ []),
-    do: Operations.submit_rank(gang, rank, :call_function, args, alone(opts, function))
+  def start_call_alone(gang, rank, function, args, opts \\ []) do
+    opts = alone(opts, function)
+
+    Entry.call(gang, :start_call_alone, opts, fn view ->
+      Operations.begin_rank(view, rank, :call_function, args, opts)
+    end)
+  end
 
   @doc "The functions that the ranks offer, by name. Option `:rank`: the one that is asked (default 0)."
   spec_with_bang functions(Gang.gang(), keyword()) :: [Function.t()]

@@ -67,11 +67,15 @@ defmodule RankBridge.Operations do
   spec_with_bang submit(Gang.gang(), atom(), term(), keyword()) :: Operation.t()
 
   def submit(gang, operation, input, opts \\ []) do
-    Entry.call(gang, :submit, opts, fn view ->
-      with :ok <- check_submitted(opts),
-           {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
-           do: begin(view, plan)
-    end)
+    Entry.call(gang, :submit, opts, fn view -> begin_gang(view, operation, input, opts) end)
+  end
+
+  @doc "On the view of a gang: `submit/4`."
+  @spec begin_gang(View.t(), atom(), term(), keyword()) :: result(Operation.t())
+  def begin_gang(view, operation, input, opts) do
+    with :ok <- check_submitted(opts),
+         {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
+         do: begin(view, plan)
   end
 
   # The gang's default is none of the caller's words.

@@ -113,7 +113,11 @@ defmodule RankBridge.GuidesTest do
       assert outputs == Enum.count(cells, &match?({_code, [_shown]}, &1))
       assert Enum.count(cells, fn {code, _shown} -> adapted(code) != code end) == 1
 
-      Enum.reduce(cells, {[], Code.env_for_eval(file: "rank_bridge.livemd")}, &evaluate/2)
+      Enum.reduce(
+        cells,
+        {[], Code.env_for_eval(file: Path.join(@guides, "rank_bridge.livemd"))},
+        &evaluate/2
+      )
     end
 
     defp evaluate({code, shown}, {binding, env}) do

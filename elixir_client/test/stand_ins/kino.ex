@@ -1,7 +1,8 @@
 # A stand-in for Kino, as far as the library and its notebook use it. Written from the documentation of Kino 0.19:
-# `Kino.Frame.new/1` makes a placeholder, `Kino.Frame.render/3` replaces what it shows, `Kino.Markdown.new/1` is text, and
-# `Kino.start_child/1` starts a process that Livebook ends when the cell is evaluated again. A frame shows to who made it:
-# that process gets `{:shown, frame, term}`.
+# `Kino.Frame.new/1` makes a placeholder, `Kino.Frame.render/3` replaces what it shows, `Kino.Markdown.new/1` is text,
+# `Kino.render/1` shows what it is given before the cell has ended, and gives it back, and `Kino.start_child/1` starts
+# a process that Livebook ends when the cell is evaluated again. A frame shows to who made it: that process gets
+# `{:shown, frame, term}`.
 defmodule Kino.Frame do
   @moduledoc "A stand-in: a placeholder."
   defstruct [:ref, :owner]
@@ -20,7 +21,9 @@ defmodule Kino.Markdown do
 end
 
 defmodule Kino do
-  @moduledoc "A stand-in: processes of a cell, under a supervisor of the process that evaluates it."
+  @moduledoc "A stand-in: what a cell shows, and its processes, under a supervisor of the process that evaluates it."
+  def render(%Kino.Frame{} = frame), do: frame
+
   def start_child(child) do
     supervisor =
       with nil <- Process.get(__MODULE__) do

@@ -55,7 +55,7 @@ def run_files(
     try:
         with Pool() as pool:
             for result in run(cases, pool):
-                result.known = known.reason(result.name)
+                result.known = known.reason(result.case)
                 results.append(result)
                 reporter.result(result)
     except NoGang as error:

@@ -87,6 +87,8 @@ class Whole:
 
     def __str__(self) -> str:
         """In words."""
+        if self.low == self.high:
+            return str(self.low)
         if self.low < 0:
             return "a whole number"
         return f"{self.low} or more" if self.high >= 2**31 - 1 else f"{self.low:,} to {self.high:,}"

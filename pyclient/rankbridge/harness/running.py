@@ -29,6 +29,7 @@ class Result:
         failures: What was not as expected.
         reason: Why it was skipped.
         took: Seconds.
+        case: Name of the case, without the repetition.
         events: What `up` reported meanwhile, of a case that failed.
         known: Why it is known to fail. Empty: it is not.
     """
@@ -41,6 +42,7 @@ class Result:
     failures: list[Failure] = field(default_factory=list)
     reason: str = ""
     took: float = 0.0
+    case: str = ""
     events: list[dict[str, Any]] = field(default_factory=list)
     known: str = ""
 
@@ -79,7 +81,7 @@ def _sometimes(case: Case) -> list[int]:
 
 def _of_sometimes(case: Case, place: int, seen: bool, skipped: bool) -> Result:
     step = case.data["step"][place]
-    result = Result(f"{case.name}: sometimes, in {_described(step, place)}", case.file)
+    result = Result(f"{case.name}: sometimes, in {_described(step, place)}", case.file, case=case.name)
     if skipped:
         result.status = "skipped"
     elif not seen:
@@ -97,7 +99,7 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
     """
     gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items())))
     name = f"{case.name} ({repetition + 1} of {case.repeat})" if case.repeat > 1 else case.name
-    result = Result(name, case.file)
+    result = Result(name, case.file, case=case.name)
     started = time.monotonic()
     before = len(gang.reports.events)
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rankbridge.harness.kinds import Record, Word, records_in
 from rankbridge.harness.operations import DECLARED
+from rankbridge.harness.requests import DO, REQUEST
 from rankbridge.harness.vocabulary import SCENARIO
 
 
@@ -49,6 +50,24 @@ def page() -> Iterator[str]:
             else ", ".join(f"`{word}`" for word in it.of_one)
         )
         yield f"| `{name}` | {of_all} | {of_one} |"
+    yield from _requests()
+
+
+def _requests() -> Iterator[str]:
+    yield ""
+    yield "## Requests of the driver"
+    yield ""
+    yield "Of `rankbridge drive` ([harness_language.md](harness_language.md)). Every request has:"
+    yield ""
+    yield from _rows(REQUEST.words)
+    for name, text in DO.items():
+        yield ""
+        yield f"### {name}"
+        yield ""
+        yield text
+        if words := REQUEST.more[name]:
+            yield ""
+            yield from _rows(words)
 
 
 def _table(record: Record) -> Iterator[str]:
@@ -58,9 +77,13 @@ def _table(record: Record) -> Iterator[str]:
     if record.one_of:
         yield f"Exactly one of {', '.join(f'`{it}`' for it in record.one_of)}."
         yield ""
+    yield from _rows(record.words)
+
+
+def _rows(words: Mapping[str, Word]) -> Iterator[str]:
     yield "| word | value | |"
     yield "| --- | --- | --- |"
-    for name, word in record.words.items():
+    for name, word in words.items():
         yield f"| `{name}` | {_value(word)} | {word.help} |"
 
 

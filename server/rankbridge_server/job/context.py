@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import BridgeError, ErrorCode
 from ..core.generation import Generation
 from ..core.operations.outcome import Packed
-from ..core.task import cancelled
 from .values import Written
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Context:
     def check(self) -> None:
         """Raises an error if the function should end. To be called between steps."""
         if self.cancelled:
-            raise cancelled("the function was asked to end")
+            raise BridgeError.of(ErrorCode.CANCELLED, "the function was asked to end", indefinite=True)
 
     def report(self, value: object = None, /, **values: object) -> None:
         """Reports something to whoever watches the call: a value, or a map of names to values. Never waits.
@@ -76,7 +76,7 @@ class Context:
         self._report(Packed(written.value.SerializeToString()))
 
     def group(self, name: str = "world") -> ProcessGroup:
-        """Torch's process group of a named group. Torch numbers its members in the order of their ranks.
+        """Torch's process group of a named group, its members in the group's order.
 
         Raises:
             BridgeError: UNKNOWN_GROUP: there is none, or this rank is no member. UNSUPPORTED_OPERATION: the backend has

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
+import sys
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -20,6 +23,10 @@ from .causes import Causes
 from .torch_store import TIMEOUT, TorchStore
 
 _IFNAME = "GLOO_SOCKET_IFNAME"
+_IN_ORDER: dict[str, Any] = (
+    {"sort_ranks": False} if "sort_ranks" in inspect.signature(dist.new_group).parameters else {}
+)
+"""Torch sorts a group's ranks otherwise; before 2.13 it always does."""
 
 
 class TorchWorld:
@@ -37,6 +44,8 @@ class TorchWorld:
         self._connections = Connections()
         self._causes = Causes()
         self._store: TorchStore | None = None
+        # How often a group of each name was made in this generation, beside those of its forming.
+        self._made: dict[str, int] = {}
 
     def enter(self, generation: Generation) -> None:
         """Leaves the last generation's groups, and makes this one's. Called while no function runs.
@@ -53,6 +62,8 @@ class TorchWorld:
         generation.await_end(self, self._shut)
         # Torch's own stores keep what is C++ of it, and need what is Python's.
         self._store = TorchStore(generation.store, connections.seen)
+        # Torch wraps it once more for each default group.
+        hook = sys.excepthook
         dist.init_process_group(
             self._backend,
             store=self._store,
@@ -60,11 +71,14 @@ class TorchWorld:
             world_size=generation.world_size,
             timeout=TIMEOUT,
         )
+        sys.excepthook = hook
         made = {WORLD: dist.group.WORLD}
         for view in generation.views():
             if view.name != WORLD:
                 # Every rank calls it, in the order of names, as torch demands.
-                made[view.name] = dist.new_group(list(view.ranks), timeout=TIMEOUT, group_desc=view.name)
+                made[view.name] = dist.new_group(
+                    list(view.ranks), timeout=TIMEOUT, group_desc=view.name, **_IN_ORDER
+                )
         connections.close_listeners()
         with self._lock:
             self._groups = {name: it for name, it in made.items() if isinstance(it, dist.ProcessGroup)}
@@ -81,9 +95,13 @@ class TorchWorld:
         group = generation.find(name)
         if group.membership is None:
             raise unknown_group(name)
-        made = dist.new_group(
-            list(group.description.ranks), timeout=TIMEOUT, use_local_synchronization=True, group_desc=name
-        )
+        ranks = list(group.description.ranks)
+        with self._lock:
+            self._made[name] = count = self._made.get(name, 0) + 1
+        with _named(f"{name}/{ranks}/{count}"):
+            made = dist.new_group(
+                ranks, timeout=TIMEOUT, use_local_synchronization=True, group_desc=name, **_IN_ORDER
+            )
         with self._lock:
             return self._groups.setdefault(name, made)
 
@@ -112,7 +130,7 @@ class TorchWorld:
 
     def _leave(self) -> None:
         with self._lock:
-            self._groups = {}
+            self._groups, self._made = {}, {}
         if dist.is_initialized():
             # A group whose connections are shut says so when it is destroyed.
             with suppress(RuntimeError):
@@ -120,6 +138,26 @@ class TorchWorld:
         # Names of groups count from here, and are equal on all ranks: also where the last generation ended before its
         # default group was there.
         c10d._world.group_count = 0
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Lets this thread's next group have this name, which is equal on all of its members.
+
+    Torch's own name of a group that its members alone make counts the groups of the rank, which differ.
+    """
+    before, thread = c10d._hash_ranks_to_str, threading.get_ident()
+
+    def hashed(ranks: list[int]) -> str:
+        if threading.get_ident() != thread:
+            return str(before(ranks))
+        return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+
+    c10d._hash_ranks_to_str = hashed
+    try:
+        yield
+    finally:
+        c10d._hash_ranks_to_str = before
 
 
 def _begun(group: dist.ProcessGroup) -> int:

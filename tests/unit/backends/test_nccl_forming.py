@@ -380,7 +380,7 @@ import rankbridge_server.backends.nccl as nccl
 nccl.missing = lambda: ""
 for name in ("_lazy_init", "device_count", "is_available", "current_device"):
     setattr(torch.cuda, name, lambda *_: sys.exit(f"a device was touched before the fork: {name}"))
-up._import_for_ranks("nccl")
+up._import_for_ranks("nccl", ())
 assert not torch.cuda.is_initialized()
 """
 

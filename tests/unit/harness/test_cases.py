@@ -104,7 +104,7 @@ WRONG = [
     ("size = 4", 'size = "$sise"', "3:10: the matrix has no `$sise`; did you mean `$size`?"),
     ("size = 4", 'size = "$rank"', "3:10: `$rank` differs from rank to rank, and this does not"),
     ("gang = { size = 4 }", "", "1:1: scenario needs `gang`"),
-    ("format = 1", "format = 2", "1:1: expected 1 to 1, got 2"),
+    ("format = 1", "format = 2", "1:1: expected 1, got 2"),
     ("[0, 1]", "[0, 0]", "4:12: a rank stands twice"),
     ("[0, 1]", "[0, 7]", "4:12: there is no rank 7 in a gang of 4"),
     ('"float32"', '"float31"', "7:1: expected a dtype, got 'float31'; did you mean `float32`?"),

@@ -42,6 +42,18 @@ def port_of(address: bytes, size: int) -> int | None:
     return None if where is None else int.from_bytes(address[where[0] + 2 : where[0] + 4], "big")
 
 
+def endpoint_of(address: bytes, size: int) -> tuple[str, int] | None:
+    """The numeric host and the port of an address; None as of `port_of`."""
+    where = _sockaddr(address, size)
+    if where is None:
+        return None
+    start = where[0]
+    port = int.from_bytes(address[start + 2 : start + 4], "big")
+    if int.from_bytes(address[start : start + 2], "little") == socket.AF_INET:
+        return socket.inet_ntop(socket.AF_INET, address[start + 4 : start + 8]), port
+    return socket.inet_ntop(socket.AF_INET6, address[start + 8 : start + 24]), port
+
+
 def _sockaddr(address: bytes, size: int) -> tuple[int, int] | None:
     """Where the sockaddr begins, and how many of its bytes mean something. None: this is no address."""
     if len(address) < _LENGTH.size:

@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 
 from . import listener
-from .address import port_of
+from .address import endpoint_of
 
 
 class Connections:
@@ -17,22 +17,22 @@ class Connections:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._own: set[int] = set()
-        self._peers: set[int] = set()
+        self._own: set[tuple[str, int]] = set()
+        self._peers: set[tuple[str, int]] = set()
 
     def seen(self, value: bytes, is_own: bool) -> None:
         """Looks at a value of the store. `is_own`: this process has put it there."""
-        port = port_of(value, _size_of(value)) if _size_of(value) else None
-        if port is None:
+        endpoint = endpoint_of(value, _size_of(value)) if _size_of(value) else None
+        if endpoint is None:
             return
         with self._lock:
-            (self._own if is_own else self._peers).add(port)
+            (self._own if is_own else self._peers).add(endpoint)
 
     def close_listeners(self) -> None:
         """Lets nobody else connect: to be called when all groups are connected."""
         with self._lock:
             own = list(self._own)
-        for port in own:
+        for _, port in own:
             listener.shut(port)
 
     def shut(self) -> None:
@@ -45,14 +45,14 @@ class Connections:
                     _shut(int(fd), own, peers)
 
 
-def _shut(fd: int, own: set[int], peers: set[int]) -> None:
+def _shut(fd: int, own: set[tuple[str, int]], peers: set[tuple[str, int]]) -> None:
     with socket.socket(fileno=os.dup(fd)) as connection:
         if connection.family not in (socket.AF_INET, socket.AF_INET6):
             return
         if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             # Gloo ends the process when it cannot accept.
             return
-        if connection.getsockname()[1] in own or connection.getpeername()[1] in peers:
+        if connection.getsockname()[:2] in own or connection.getpeername()[:2] in peers:
             connection.shutdown(socket.SHUT_RDWR)
 
 

@@ -52,7 +52,12 @@ class Run:
         self._functions = functions
         self._fail = fail
         self._stuck = stuck
-        task.then(lambda _: reports.close(task.place.operation_id))
+        task.then(self._answered)
+
+    def _answered(self, task: Task) -> None:
+        # Whatever has answered it, as the end of the generation: a function that goes on is to end.
+        self.cancelled.set()
+        self._reports.close(task.place.operation_id)
 
     def report(self, value: Packed) -> None:
         """Adds a report."""

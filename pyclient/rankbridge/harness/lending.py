@@ -1,0 +1,215 @@
+"""Gangs that are lent to tests, one after another: each test has a session and a group of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rankbridge import Formed, Gang, Rank, RankBridgeError
+from rankbridge.harness.faults import send
+from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
+
+FORM_TIMEOUT_S = 30.0
+
+
+def _takes_group(method: Any) -> bool:
+    """Tells whether a method of the client takes a group, world unless it is given."""
+    parameters = inspect.signature(method).parameters
+    named = parameters.get("group")
+    if named is not None:
+        return bool(named.default == "world")
+    return any("CallOptions" in str(it.annotation) for it in parameters.values())
+
+
+def _with_group(of: type) -> frozenset[str]:
+    methods = {
+        name: it for name, it in inspect.getmembers(of, inspect.isfunction) if not name.startswith("_")
+    }
+    return frozenset(name for name, it in methods.items() if _takes_group(it))
+
+
+_OF_GANG = _with_group(Gang)
+_OF_RANK = _with_group(Rank)
+
+
+class LentRank:
+    """One rank of a lent gang: every method of ``rankbridge.Rank``, in the test's group unless another is given."""
+
+    def __init__(self, rank: Rank, group: str) -> None:
+        """Made by the gang."""
+        self._rank = rank
+        self._group = group
+
+    def __getattr__(self, name: str) -> Any:
+        """Gives the rank's own."""
+        found = getattr(self._rank, name)
+        return functools.partial(found, group=self._group) if name in _OF_RANK else found
+
+
+class LentGang:
+    """A gang for one test: every method of ``rankbridge.Gang``, in the test's group unless another is given.
+
+    Attributes:
+        client: The gang as it is.
+        group: Name of the test's group, of all ranks in order.
+        failed: Whether the test has failed.
+        left: What the test has left behind, in words.
+    """
+
+    def __init__(self, running: RunningGang, group: str) -> None:
+        """Made by `Lender`."""
+        self.client = running.client
+        self.group = group
+        self.failed = False
+        self.left: list[str] = []
+        self.disturbed = False
+        self._running = running
+        self._events = len(running.reports.events)
+
+    def __len__(self) -> int:
+        """Number of ranks."""
+        return len(self.client)
+
+    def __getitem__(self, rank: int) -> LentRank:
+        """Gives one rank, counted from 0."""
+        return LentRank(self.client[rank], self.group)
+
+    def __iter__(self) -> Iterator[LentRank]:
+        """Gives every rank, in order."""
+        return (self[rank] for rank in range(len(self)))
+
+    def __getattr__(self, name: str) -> Any:
+        """Gives the gang's own."""
+        found = getattr(self.client, name)
+        return functools.partial(found, group=self.group) if name in _OF_GANG else found
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Process of each rank."""
+        return self._running.pids
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What `rankbridge up` has reported since the test began."""
+        return list(self._running.reports.events)[self._events :]
+
+    def kill(self, *ranks: int) -> None:
+        """Kills the processes of ranks, which are replaced. Not on the backend fake, where all are in one."""
+        self._signal(ranks, signal.SIGKILL)
+
+    def stop(self, *ranks: int) -> None:
+        """Stops the processes of ranks; they go on with the end of the test, if not before."""
+        self._signal(ranks, signal.SIGSTOP)
+
+    def cont(self, *ranks: int) -> None:
+        """Lets the processes of ranks go on."""
+        self._signal(ranks, signal.SIGCONT)
+
+    def form(self, *, timeout: float = FORM_TIMEOUT_S) -> Formed:
+        """Forms the next generation, with all groups."""
+        return self.client.form(timeout=timeout)
+
+    def described(self) -> str:
+        """Says how every rank is, what it has not answered yet, and what was reported."""
+        lines = [f"{self._running.wanted}, group {self.group}"]
+        for rank in self.client:
+            try:
+                status, pending = rank.status(), rank.pending()
+            except RankBridgeError as error:
+                lines.append(f"rank {rank.rank}: not reached: {error}")
+                continue
+            lines.append(
+                f"rank {rank.rank}: pid {status.pid}, generation {status.generation} {status.generation_state}"
+                + (f": {status.generation_error}" if status.generation_error else "")
+            )
+            lines += [
+                f"  pending: {it.operation} on {it.group}, {it.phase}, for {it.waited * 1000:.0f} ms"
+                for it in pending.operations
+            ]
+            lines += [
+                f"  {it.group} waits for ranks {list(it.missing)} in {it.operation}"
+                for it in pending.admissions
+            ]
+        lines += [f"event: {it}" for it in self.events]
+        return "\n".join(lines)
+
+    def _signal(self, ranks: Sequence[int], signum: signal.Signals) -> None:
+        if self._running.wanted.backend == "fake":
+            raise ValueError("ranks on the backend fake share one process: take gloo")
+        self.disturbed = True
+        for rank in ranks:
+            os.kill(self.pids[rank], signum)
+
+
+class Lender:
+    """Lends gangs of a pool."""
+
+    def __init__(self) -> None:
+        """Has none yet."""
+        self._pool = Pool()
+        self._count = itertools.count(1)
+
+    @contextmanager
+    def lent(self, size: int, backend: str, timeout: float) -> Iterator[LentGang]:
+        """Lends a gang. Afterwards it is as before: formed again if it has to be, or another one takes its place.
+
+        Raises:
+            NoGang: It did not start.
+        """
+        running = self._pool.gang(Wanted(size, backend))
+        client = running.client
+        client.timeout = timeout
+        lent = LentGang(running, f"test-{next(self._count)}")
+        before = _shared_refs(client)
+        try:
+            with client.session():
+                client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
+                try:
+                    yield lent
+                finally:
+                    send(list(lent.pids.values()), signal.SIGCONT)
+            self._clean(lent, before)
+        except (RankBridgeError, NoGang):
+            self._pool.drop(running)
+            raise
+
+    def close(self) -> None:
+        """Ends all gangs."""
+        self._pool.close()
+
+    def _clean(self, lent: LentGang, before: dict[int, int]) -> None:
+        """Takes away what is left, and notes it unless the test has failed anyhow."""
+        client = lent.client
+        try:
+            if lent.failed or lent.disturbed or any(it.operations for it in client.pending()):
+                client.form(timeout=FORM_TIMEOUT_S)
+            groups = [it.name for it in client.groups() if it.name != "world"]
+            client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
+            lent.left = [f"group {it!r}" for it in groups if it != lent.group]
+            now = _shared_refs(client)
+            more = {rank: count - before.get(rank, 0) for rank, count in now.items()}
+            lent.left += [
+                f"{count} refs in the shared session of rank {it}" for it, count in more.items() if count > 0
+            ]
+            if lent.left:
+                for rank in client:
+                    rank.release(rank.list_refs())
+        except RankBridgeError:
+            # Nothing is lost by it: another gang takes its place.
+            self._pool.drop(lent._running)
+        if lent.failed:
+            lent.left = []
+
+
+def _shared_refs(client: Gang) -> dict[int, int]:
+    """Gives the number of refs of each rank's shared session."""
+    found: dict[int, int] = {}
+    for status in client.status():
+        found[status.rank] = sum(it.refs for it in status.sessions if not it.session_id)
+    return found

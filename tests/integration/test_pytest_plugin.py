@@ -1,0 +1,144 @@
+"""The plugin for pytest, as pytest loads it: gangs for tests, which leave nothing behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("quick_gangs")
+
+TESTS = """
+import os
+import numpy as np
+import pytest
+import rankbridge
+
+pids = {}
+
+def total(gang):
+    refs = gang.put([np.full(2, rank, np.float32) for rank in range(len(gang))])
+    return gang[1].get(gang.all_reduce(refs)[1]).tolist()
+
+@pytest.mark.gang(size=[2, 3], backend=["fake", "gloo"])
+def test_runs_with_each(gang):
+    pids.setdefault(len(gang), {})[os.environ["PYTEST_CURRENT_TEST"]] = gang.pids
+    assert total(gang) == [sum(range(len(gang)))] * 2
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_fails_while_a_rank_is_missing(gang):
+    assert gang.pids in pids[3].values()
+    gang[0].submit("barrier", group=gang.group, operation_id="alone", timeout=60)
+    while not gang[0].pending().admissions:
+        pass
+    assert gang.pids == {}
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_finds_the_gang_whole_after_a_failure(gang):
+    assert gang.pids in pids[3].values()
+    assert total(gang) == [3, 3]
+    assert gang.client.status()[0].generation > 1
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_kills_a_rank(gang):
+    waiting = gang[0].start("barrier", group=gang.group, timeout=60)
+    gang.kill(2)
+    assert waiting.exception().code == "PEER_LOST"
+    gang.form()
+    assert total(gang) == [3, 3]
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_leaves_a_group_behind(gang):
+    gang.new_group("mine", [0, 1])
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_leaves_a_ref_behind(gang):
+    rankbridge.connect(list(gang.client.targets), session=False)[1].put([1.0])
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_finds_nothing_of_them(gang):
+    assert [it.name for it in gang.groups()] == [gang.group, "world"]
+    assert [it.refs for status in gang.status() for it in status.sessions] == [0, 0, 0, 0, 0, 0]
+    with gang.client.session():
+        assert gang.list_refs() == [[], [], []]
+
+def test_has_four_ranks_on_fake_unless_it_says(gang):
+    assert (len(gang), gang.status()[0].backend) == (4, "fake")
+    assert total(gang) == [6, 6]
+    with pytest.raises(ValueError, match="share one process"):
+        gang.kill(1)
+    gang.barrier()
+    assert gang[3].barrier(group="world", timeout=0.1) if False else True
+""".replace('    assert gang[3].barrier(group="world", timeout=0.1) if False else True\n', "")
+
+LIGHT = """
+import sys
+
+def test_nothing_is_imported():
+    assert "pytest_rankbridge" in sys.modules
+    assert not {"rankbridge", "grpc", "numpy"} & set(sys.modules)
+"""
+
+
+def run(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments, "test_it.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory, quick_gangs: None) -> str:
+    return run(tmp_path_factory.mktemp("it"), TESTS, "-rA").stdout
+
+
+def test_tests_run_with_each_size_and_backend_on_gangs_that_are_used_again(output: str) -> None:
+    passed = set(re.findall(r"^PASSED test_it.py::test_(\S+)", output, re.MULTILINE))
+    assert passed == {
+        *(f"runs_with_each[{size}-{backend}]" for size in (2, 3) for backend in ("fake", "gloo")),
+        *(
+            f"{it}[3-gloo]"
+            for it in (
+                *("finds_the_gang_whole_after_a_failure", "kills_a_rank", "finds_nothing_of_them"),
+                *("leaves_a_group_behind", "leaves_a_ref_behind"),
+            )
+        ),
+        "has_four_ranks_on_fake_unless_it_says",
+    }
+    assert re.search(r"1 failed, 10 passed, 2 errors", output)
+
+
+def test_a_failure_shows_how_the_gang_is(output: str) -> None:
+    section = output.partition(" gang ---")[2]
+    assert re.search(r"^3 ranks on gloo, group test-\d+$", section, re.MULTILINE)
+    assert re.search(r"^rank 0: pid \d+, generation 1 formed$", section, re.MULTILINE)
+    assert re.search(r"^  pending: barrier on test-\d+, admission, for \d+ ms$", section, re.MULTILINE)
+    assert re.search(r"^  test-\d+ waits for ranks \[1, 2\] in barrier$", section, re.MULTILINE)
+
+
+def test_what_a_test_leaves_behind_is_its_error(output: str) -> None:
+    assert "the test has left behind: group 'mine'\n" in output
+    assert "the test has left behind: 1 refs in the shared session of rank 1\n" in output
+
+
+def test_nothing_is_imported_by_who_asks_for_no_gang(tmp_path: Path) -> None:
+    done = run(tmp_path, LIGHT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ("gang(sise=2)", "gang has no argument `sise`; did you mean `size`?"),
+        ("gang(2)", "gang takes its arguments by name: size, backend, timeout"),
+        ("gang(size=[2, 'three'])", "gang's size is [2, 'three'], and not like 4"),
+    ],
+)
+def test_a_wrong_marker_is_refused_at_collection(tmp_path: Path, marker: str, said: str) -> None:
+    text = f"import pytest\n\n@pytest.mark.{marker}\ndef test_it(gang):\n    pass\n"
+    done = run(tmp_path, text)
+    assert done.returncode != 0
+    assert f"test_it.py::test_it: {said}" in done.stdout + done.stderr
