@@ -82,7 +82,11 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
     (folder / "ask.py").write_text(f"{source}\n_dump({inside + '/answer'!r})\n")
     for path in (folder, folder / "ask.py"):
         os.chown(path, *owner(pid))
-    line = f'exec(compile(open(\\"{inside}/ask.py\\").read(),\\"rankbridge\\",\\"exec\\"),{{}})'
+    # It runs among the names of the rank's script: it must leave none there, and no open file.
+    line = (
+        f'(lambda f: exec(compile(f.read(),\\"rankbridge\\",\\"exec\\"),{{}}) or f.close())'
+        f'(open(\\"{inside}/ask.py\\"))'
+    )
     # A job that goes on has no use for a file that nobody waits for any more.
     line = f"try: {line}\\nexcept BaseException: pass\\n"
     # Memory for the text is had in the thread that is blocked: the one that runs may be about to get some itself.
