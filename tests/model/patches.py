@@ -24,7 +24,7 @@ from tests.model.simulation import (
 from tests.support.simulated_sockets import Network
 
 from rankbridge_server.backends.fake import backend as fake_backend, meeting
-from rankbridge_server.core import alarms, generation, lane, rank, task, waker
+from rankbridge_server.core import alarms, engine_threads, generation, lane, rank, task, waker
 from rankbridge_server.core.admission.admission import Admission, Arrival, Reply
 from rankbridge_server.core.groups import forming, preparation
 from rankbridge_server.core.operations import outcomes
@@ -117,7 +117,7 @@ def patched(simulation: Simulation) -> Iterator[Network]:
     patches: list[tuple[ModuleType, str, object]] = [
         *(
             (module, "threading", private)
-            for module in (alarms, generation, lane, outcomes, rank, refs, task)
+            for module in (alarms, engine_threads, generation, lane, outcomes, rank, refs, task)
         ),
         *((module, "threading", private) for module in (group_links, link, readers, sockets)),
         *((module, "threading", shared) for module in (fake_backend, meeting)),
