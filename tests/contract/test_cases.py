@@ -26,8 +26,8 @@ def kind_of(case: cases.Json) -> tuple[object, ...]:
     return case["operation"], case.get("error"), bool(case["group"]), "arguments_by_rank" in case
 
 
-ELSEWHERE = {"replay", "enqueue", "dequeue", "ping"}
-"""Operations that cases do not have, because what they give depends on calls before."""
+ELSEWHERE = {"replay", "enqueue", "dequeue", "ping", "call_function"}
+"""Operations that cases do not have: what they give depends on calls before, or on the functions that were loaded."""
 
 # A gang call reaches the same lanes as calls of each rank: all cases so on the fake backend, one of each kind on Gloo.
 SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
