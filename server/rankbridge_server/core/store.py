@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import BridgeError, ErrorCode, exhausted
+from .errors import BridgeError, ErrorCode, exhausted, invalid
 from .gang_calls.messages import Relay, RelayKind
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Shelf:
         self._waiting: list[_Waiting] = []
 
     def do(self, request: bytes, answer: Callable[[bytes], None]) -> None:
-        """Does a request of `_packed`, and calls `answer` with its result, now or when the keys are there."""
+        """Does a request of `GenerationStore`, and calls `answer` with its result, now or when the keys are there."""
         header, _, value = request.partition(b"\n")
         what, keys, number, timeout = json.loads(header)
         with self._lock:
@@ -68,8 +68,8 @@ class Shelf:
             case "set":
                 return self._put(keys[0], value)
             case "add":
-                total = int(self._values.get(keys[0], b"0")) + number
-                return self._put(keys[0], str(total).encode()) or str(total).encode()
+                total = str(self._counter(keys[0]) + number).encode()
+                return self._put(keys[0], total) or total
             case "compare_set":
                 expected, desired = value[:number], value[number:]
                 there = self._values.get(keys[0])
@@ -84,6 +84,16 @@ class Shelf:
                 return b"" if gone is None else b"1"
             case _:
                 return str(len(self._values)).encode()
+
+    def _counter(self, key: str) -> int:
+        value = self._values.get(key, b"0")
+        try:
+            return int(value)
+        except ValueError:
+            got = repr(value[:40])
+            raise invalid(
+                f"{key!r} of the generation's store is no counter", expected="a number", got=got
+            ) from None
 
     def _put(self, key: str, value: bytes) -> bytes:
         before = self._values.get(key)
@@ -102,7 +112,8 @@ class Shelf:
 class GenerationStore:
     """The store as one rank reaches it. Thread-safe. Whatever waits gets the generation's error at once when it ends.
 
-    Every method raises that error; RESOURCE_EXHAUSTED for too large a value, or too many; and TimeoutError.
+    Every method raises that error; RESOURCE_EXHAUSTED for too large a value, or too many; INVALID_ARGUMENT for an
+    addition to what is no number; and TimeoutError.
     """
 
     def __init__(self, generation: Generation) -> None:
@@ -161,7 +172,7 @@ class GenerationStore:
                 self._shelf.do(relay.body, answer)
             except BridgeError as error:
                 with suppress(OSError):
-                    self._generation.links.group(_WORLD).relay(back._replace(body=b"-" + str(error).encode()))
+                    self._generation.links.group(_WORLD).relay(back._replace(body=b"-" + _packed(error)))
 
     def _ask(
         self, what: str, keys: list[str], *, number: int = 0, value: bytes = b"", timeout: float = 60.0
@@ -184,7 +195,7 @@ class GenerationStore:
         finally:
             self._generation.forget_end(asked)
         if answer[:1] == b"-":
-            raise BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, answer[1:].decode())
+            raise _unpacked(answer[1:])
         return answer[1:]
 
     def _send(self, asked: Future[bytes], request: bytes) -> None:
@@ -201,6 +212,16 @@ class GenerationStore:
 
     def _forget(self, number: int) -> None:
         self._asked.pop(number, None)
+
+
+def _packed(error: BridgeError) -> bytes:
+    it = error.failure
+    return json.dumps([it.code.name, it.message, it.expected, it.got]).encode()
+
+
+def _unpacked(data: bytes) -> BridgeError:
+    code, message, expected, got = json.loads(data)
+    return BridgeError.of(ErrorCode[code], message, expected=expected, got=got)
 
 
 def _settle(asked: Future[bytes], answer: bytes) -> None:

@@ -190,14 +190,19 @@ class FunctionHost:
             self._idle.wait_for(lambda: not self._running or generation.error is not None)
         if self._world is not None:
             self._world.enter(generation)
-        store, mine = generation.store, "new" if not self._has_state else "old"
-        store.set(f"rankbridge/state/{generation.rank}", mine.encode())
-        states = [
-            store.get(f"rankbridge/state/{rank}", ENTER_TIMEOUT_S) for rank in range(generation.world_size)
-        ]
-        self.new_ranks = tuple(rank for rank, state in enumerate(states) if state == b"new")
+        self.new_ranks = self._new_ranks(generation)
         for hook in self._registry.on_formed:
             hook(Context(self, generation))
+
+    def _new_ranks(self, generation: Generation) -> tuple[int, ...]:
+        """The ranks that have no state yet. The last one to say whether it has says it of all."""
+        store, ranks = generation.store, range(generation.world_size)
+        if not self._has_state:
+            store.set(f"rankbridge/new/{generation.rank}", b"")
+        if store.add("rankbridge/said", 1) == len(ranks):
+            new = [str(rank) for rank in ranks if store.check([f"rankbridge/new/{rank}"])]
+            store.set("rankbridge/new", " ".join(new).encode())
+        return tuple(map(int, store.get("rankbridge/new", ENTER_TIMEOUT_S).split()))
 
     @staticmethod
     def _hook_failed(generation: Generation, error: BaseException) -> BridgeError:

@@ -140,24 +140,29 @@ class TorchWorld:
         c10d._world.group_count = 0
 
 
+_OURS = threading.local()
+_hash_of_ranks = c10d._hash_ranks_to_str
+
+
+def _name_of_ranks(ranks: list[int]) -> str:
+    """Stands for torch's function, which names a group that its members alone make."""
+    return getattr(_OURS, "name", "") or str(_hash_of_ranks(ranks))
+
+
+c10d._hash_ranks_to_str = _name_of_ranks
+
+
 @contextmanager
 def _named(name: str) -> Iterator[None]:
     """Lets this thread's next group have this name, which is equal on all of its members.
 
     Torch's own name of a group that its members alone make counts the groups of the rank, which differ.
     """
-    before, thread = c10d._hash_ranks_to_str, threading.get_ident()
-
-    def hashed(ranks: list[int]) -> str:
-        if threading.get_ident() != thread:
-            return str(before(ranks))
-        return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
-
-    c10d._hash_ranks_to_str = hashed
+    _OURS.name = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
     try:
         yield
     finally:
-        c10d._hash_ranks_to_str = before
+        _OURS.name = ""
 
 
 def _begun(group: dist.ProcessGroup) -> int:

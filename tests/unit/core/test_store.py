@@ -129,6 +129,18 @@ def test_a_full_store_is_said_to_be_full_on_every_rank(stores: list[GenerationSt
     assert stores[1].get("0", 1) == bytes(MAX_VALUE_BYTES)
 
 
+def test_an_addition_to_what_is_no_number_is_refused_on_every_rank_and_changes_nothing(
+    stores: list[GenerationStore],
+) -> None:
+    stores[0].set("key", b"text")
+    for store in stores:
+        with pytest.raises(BridgeError, match="'key' of the generation's store is no counter") as failed:
+            store.add("key", 1)
+        failure = failed.value.failure
+        assert (failure.code, failure.got) == (ErrorCode.INVALID_ARGUMENT, "b'text'")
+    assert stores[1].get("key", 1) == b"text"
+
+
 def test_the_next_generation_has_an_empty_store(gang: LocalGang, stores: list[GenerationStore]) -> None:
     stores[0].set("key", b"1")
     gang.form()

@@ -271,7 +271,8 @@ class GangCalls:
             links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
         if call.led:
             with call.beginning:
-                """Every member that gets a part has it."""
+                # From now on every member that gets a part has it.
+                pass
             release = Release(route.group.name, call.operation_id, None, "its caller has gone")
             route.generation.send_release(release)
             route.generation.release(release)
