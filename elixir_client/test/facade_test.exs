@@ -42,7 +42,7 @@ defmodule RankBridge.FacadeTest do
     RankBridge.Collectives => [:run],
     RankBridge.Functions => [:reports],
     RankBridge.Objects => [:broadcast_list],
-    RankBridge.Operations => [:run_rank, :begin_rank, :find],
+    RankBridge.Operations => [:run_rank, :begin_gang, :begin_rank, :find],
     RankBridge.Queues => [:make, :shut_down]
   }
 
