@@ -135,7 +135,7 @@ class FunctionHost:
     ) -> Callable[[], Outcome]:
         self._await_ready(site.generation, run)
         context = Context(
-            self, site.generation, run.task.place.operation_id, run.cancelled.is_set, run.report
+            self, site.generation, run.task.place.operation_id, lambda: run.cancelled, run.report
         )
         # Counted, so that torch.distributed's groups are not changed under it.
         with self._idle:

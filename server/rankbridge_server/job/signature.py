@@ -59,7 +59,9 @@ class Signature:
 
     def call(self, bound: inspect.BoundArguments, context: object) -> Any:
         """Calls the function."""
-        given = {**bound.arguments, CONTEXT: context} if self.takes_context else bound.arguments
+        if not self.takes_context:
+            return self.function(*bound.args, **bound.kwargs)
+        given = {**bound.arguments, CONTEXT: context}
         whole = inspect.BoundArguments(
             self._whole, OrderedDict((name, given[name]) for name in self._whole.parameters if name in given)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,10 +23,14 @@ _LOOK_S = 0.01
 # One for all ranks of a process. It starts its thread with the first run.
 _ALARMS = Alarms("functions")
 
+# How many forks lead from the first process to this one: cheaper than a system call for its pid.
+_forks = 0
+
 
 class Run:
     """A function that was called. `begin` runs it on the calling thread. Thread-safe.
 
+    `cancelled`: it was asked to end. `begun`: it runs, or has run.
     `fail`: called when it has raised, or does not run, with the release of those members that may wait for it.
     `stuck`: called when it waits for a member that has failed, with that release: nothing else ends the wait.
     """
@@ -45,8 +48,8 @@ class Run:
         self.function = function
         self.task = task
         self._reports = reports
-        self.cancelled = threading.Event()
-        self.thread = 0
+        self.cancelled = False
+        self.begun = False
         self._was_released = False
         self._body = body
         self._functions = functions
@@ -56,7 +59,7 @@ class Run:
 
     def _answered(self, task: Task) -> None:
         # Whatever has answered it, as the end of the generation: a function that goes on is to end.
-        self.cancelled.set()
+        self.cancelled = True
         self._reports.close(task.place.operation_id)
 
     def report(self, value: Packed) -> None:
@@ -69,28 +72,28 @@ class Run:
 
     def begin(self) -> None:
         """Calls the function and answers the task. Whoever calls it does so in the order of the group's functions."""
-        task, process = self.task, os.getpid()
+        task, forks = self.task, _forks
         if not task.enter(Phase.DATA):
             # Only now: what it has begun in torch.distributed before is counted.
             self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None)
             return
-        self.thread = threading.get_native_id()
+        self.begun = True
         task.arrived(self.cancel)
         _ALARMS.set(self, task.deadline, self._late)
         try:
             commit = self._body(self)
         except BaseException as error:
-            _leave_child(process)
+            _leave_child(forks)
             self._ended(error)
         else:
-            _leave_child(process)
+            _leave_child(forks)
             task.commit(commit)
         finally:
             _ALARMS.cancel(self)
 
     def cancel(self) -> None:
         """Asks the function to end; its caller is answered after a grace, whether it has ended or not."""
-        self.cancelled.set()
+        self.cancelled = True
         error = BridgeError.of(
             ErrorCode.CANCELLED,
             f"function {self.function!r} was asked to end, and has not: it goes on",
@@ -100,9 +103,9 @@ class Run:
 
     def release(self, release: Release) -> None:
         """Acts on the failure of another member, or on the end of the whole call."""
-        if release.rank is None and self.thread:
+        if release.rank is None and self.begun:
             self.cancel()
-        elif not self.thread:
+        elif not self.begun:
             self._was_released = True
             self.task.fail(cancelled(release.reason) if release.rank is None else self.released(release))
         else:
@@ -111,7 +114,7 @@ class Run:
     def released(self, release: Release) -> BridgeError:
         """The error of a member that another one's failure has stopped."""
         return BridgeError.of(
-            ErrorCode.FUNCTION_FAILED, release.reason, indefinite=bool(self.thread), raised=release.raised
+            ErrorCode.FUNCTION_FAILED, release.reason, indefinite=self.begun, raised=release.raised
         )
 
     def _look(self, release: Release) -> None:
@@ -125,7 +128,7 @@ class Run:
 
     def _late(self) -> None:
         """Acts on the deadline."""
-        self.cancelled.set()
+        self.cancelled = True
         error = late(f"function {self.function!r} was asked to end, and has not: it goes on")
         _ALARMS.set(self, time.monotonic() + GRACE_S, lambda: self.task.fail(error))
 
@@ -148,7 +151,15 @@ class Run:
             self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun))
 
 
-def _leave_child(process: int) -> None:
+def _leave_child(forks: int) -> None:
     """Ends a process that the function has forked and that has come back from it: it shares the rank's connections."""
-    if os.getpid() != process:
+    if _forks != forks:
         os._exit(0)
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
