@@ -1,4 +1,4 @@
-"""Ranks that call the same collectives in another order, which has the same contracts: told by the lines that call."""
+"""Ranks that call the same collectives in another order, which has the same contracts: found by the lines that call."""
 
 from __future__ import annotations
 

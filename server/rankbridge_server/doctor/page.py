@@ -72,9 +72,9 @@ def _waits(verdict: Verdict) -> list[str]:
     for (call, for_ranks, site), them in rows[:MOST_ROWS]:
         seconds = [it.seconds for it in them if it.seconds is not None]
         since = f" for {min(seconds):.1f} s" if seconds else ""
-        whom = f", for {rank_intervals(for_ranks)}" if for_ranks else ""
+        awaited = f", for {rank_intervals(for_ranks)}" if for_ranks else ""
         at = f", at {site}" if site else ""
-        lines.append(f"waits: {rank_intervals([it.rank for it in them])} in {call}{since}{whom}{at}")
+        lines.append(f"waits: {rank_intervals([it.rank for it in them])} in {call}{since}{awaited}{at}")
     if len(rows) > MOST_ROWS:
         lines.append(f"       and {len(rows) - MOST_ROWS} more")
     return lines

@@ -18,8 +18,8 @@ _GRACE_S = 0.5
 class Causes(logging.Handler):
     """Gives an exception that leaves one of torch.distributed's functions its cause: why the generation is over.
 
-    Torch logs every such exception at level DEBUG while it is handled, and nothing else tells of it. What comes from
-    its C++ alone, as from a backward pass, it does not log: `explain` is for that.
+    Torch logs every such exception at level DEBUG while it is handled, which is the only sign of it. It does
+    not log what its C++ alone raises, as in a backward pass: `explain` is for that.
     """
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ class NamedTensor:
 
 
 class NamedTensors:
-    """What a job has named. Thread-safe; names are looked up anew each time, because a job may replace its tensors."""
+    """What a job has named. Thread-safe; each call looks the names up again, because a job may replace its tensors."""
 
     def __init__(self) -> None:
         self._sources: dict[str, tuple[Any, bool]] = {}

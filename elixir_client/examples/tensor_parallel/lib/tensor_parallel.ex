@@ -12,7 +12,7 @@ defmodule TensorParallel do
   # Milliseconds after which it is asked again in any case.
   @pause 1_000
 
-  # What is told of calls that a loss has cut off. To complete a text changes nothing: it can be asked again.
+  # Errors of calls that the loss of a rank cut off. Completing a text changes nothing, so the call is safe to repeat.
   @of_losses [:peer_lost, :unavailable, :not_formed, :stale_generation, :unknown_session]
 
   @typedoc """

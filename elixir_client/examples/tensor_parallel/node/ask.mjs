@@ -8,7 +8,7 @@ import loader from "@grpc/proto-loader";
 
 const [protoFolder, endpointsFile, requests, length] = process.argv.slice(2);
 const SECONDS = 120;
-// What is told of calls that a loss has cut off. To complete a text changes nothing: it can be asked again.
+// Errors of calls that the loss of a rank cut off. Completing a text changes nothing, so the call is safe to repeat.
 const OF_LOSSES = ["PEER_LOST", "NOT_FORMED", "STALE_GENERATION"].map((code) => `ERROR_CODE_${code}`);
 
 const files = ["gang", "function", "rank"].map((name) => `rankbridge/v1/${name}_service.proto`);

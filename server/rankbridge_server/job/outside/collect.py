@@ -49,7 +49,7 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
         # A rank that records is not asked.
         asked = list(zip(second, records, strict=True))
         answers = list(pool.map(lambda it: _ask(it[0], inject and it[1] is None), asked))
-    looks = _told(list(zip(first, second, answers, records, strict=True)))
+    looks = _by_rank(list(zip(first, second, answers, records, strict=True)))
     if not looks:
         raise NoJob(
             f"process {found[0].pid} and what it has started have no process group that this user may ask for"
@@ -69,9 +69,9 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
     )
 
 
-def _told(looks: list[_Looks]) -> list[_Looks]:
+def _by_rank(looks: list[_Looks]) -> list[_Looks]:
     """The same, with the rank that torch says where no environment did; of each rank the outermost process."""
-    told: dict[int, _Looks] = {}
+    by_rank: dict[int, _Looks] = {}
     for first, second, answer, record in looks:
         content = answer.content or {}
         rank = second.found.rank
@@ -80,10 +80,10 @@ def _told(looks: list[_Looks]) -> list[_Looks]:
             rank, size = record.rank, record.world_size
         elif rank is None and isinstance(content.get("rank"), int):
             rank, size = content["rank"], int(content["world_size"])
-        if rank is not None and rank not in told:
+        if rank is not None and rank not in by_rank:
             named = replace(second, found=replace(second.found, rank=rank, world_size=size))
-            told[rank] = (first, named, answer, record)
-    return list(told.values())
+            by_rank[rank] = (first, named, answer, record)
+    return list(by_rank.values())
 
 
 def _see(found: Found) -> _Seen:

@@ -61,7 +61,7 @@ def calls(trace: Mapping[str, Any]) -> tuple[Call, ...]:
             if entry.get("is_p2p"):
                 continue
             call = _call(entry)
-            # A group that was destroyed and made anew counts from the beginning.
+            # A new group of the same name counts from the beginning.
             if kept[call.group] and call.number < kept[call.group][-1][1].number:
                 kept[call.group].clear()
             kept[call.group].append((int(entry["record_id"]), call))

@@ -89,7 +89,7 @@ def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, insid
     )
     # A job that goes on has no use for a file that nobody waits for any more.
     line = f"try: {line}\\nexcept BaseException: pass\\n"
-    # Memory for the text is had in the thread that is blocked: the one that runs may be about to get some itself.
+    # The blocked thread allocates the memory for the text: the thread that runs may be inside malloc.
     calls = (
         [
             f'call (char*)strdup("{line}")',

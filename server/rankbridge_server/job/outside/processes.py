@@ -1,4 +1,4 @@
-"""Ranks among the processes of this host, and what the kernel tells of them."""
+"""Ranks among the processes of this host, and what the kernel says of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Look:
-    """What the kernel tells of a rank's main thread at a moment."""
+    """What the kernel says of a rank's main thread at a moment."""
 
     state: str = GONE
     wchan: str = ""
@@ -71,8 +71,8 @@ class Look:
 def find(pids: Sequence[int] = ()) -> list[Found]:
     """The ranks of the job that these processes are of; without any, of the only job of this host.
 
-    Of a process that has started ranks without telling their environment, as torch.multiprocessing does: whatever has
-    torch among it and what it has started. Raises NoJob.
+    If the environment of a process names no rank, as under torch.multiprocessing, every process below it that has
+    loaded torch counts as one. Raises NoJob.
     """
     candidates = list(_candidates())
     parents = {it: _parent(it) for it in _pids()}
@@ -84,7 +84,7 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
                 raise NoJob(f"there is no process {pid}")
             jobs = {it.job for it in candidates if pid in (it.pid, *_ancestors(it.pid, parents))}
             if not jobs:
-                return _untold(pid, parents)
+                return _without_environment(pid, parents)
             wanted |= jobs
         ranks = [it for it in ranks if it.job in wanted]
     jobs = {it.job for it in ranks}
@@ -101,7 +101,7 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
     return sorted(ranks, key=lambda it: it.rank or 0)
 
 
-def _untold(pid: int, parents: Mapping[int, int]) -> list[Found]:
+def _without_environment(pid: int, parents: Mapping[int, int]) -> list[Found]:
     found = [it for it in parents if pid in (it, *_ancestors(it, parents)) and _has_torch(it)]
     if not found:
         raise NoJob(
@@ -175,7 +175,7 @@ def host() -> str:
 
 
 def look(pid: int) -> Look:
-    """What the kernel tells of it now. Its state is GONE if there is no such process."""
+    """What the kernel says of it now. Its state is GONE if there is no such process."""
     main = Path(f"/proc/{pid}/task/{pid}")
     try:
         fields = (main / "stat").read_text().rpartition(")")[2].split()

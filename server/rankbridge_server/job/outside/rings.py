@@ -93,7 +93,7 @@ def read(path: Path, most: int = CAPACITY) -> Record:
         raise BadRing(f"{path} was written by another version of rankbridge")
     try:
         texts = [json.loads(it) for it in data[HEADER_BYTES : HEADER_BYTES + used].splitlines()]
-        # Of groups with one name, that were destroyed and made anew, the last is meant.
+        # Groups that were destroyed may have had the same name: the last one counts.
         last = {it["group"]: at for at, it in enumerate(texts, 1) if "group" in it}
         groups = {at: _group(texts[at - 1]) for at in last.values()}
         sites = {at: _site(it) for at, it in enumerate(texts, 1) if "site" in it}

@@ -47,7 +47,7 @@ class _Group:
 
     def __init__(self, number: int, group: Any, ranks: Sequence[int]) -> None:
         self.number = number
-        # By reference: a group that is made anew may get the address of the one that was destroyed.
+        # By reference: a new group may get the address of the one that was destroyed.
         self.is_of = weakref.ref(group)
         self.ranks = ranks
         self.calls = 0
@@ -103,7 +103,7 @@ class _Recorder:
         return known
 
     def _is_new(self, group: Any, known: _Group) -> bool:
-        """Whether a group of a known name was made anew. One that torch does not list has another wrapper each time."""
+        """Whether a known name has a new group. One that torch does not list has another wrapper each time."""
         from torch.distributed import distributed_c10d as c10d
 
         if group in c10d._world.pg_names:

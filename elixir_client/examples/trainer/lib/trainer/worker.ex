@@ -18,8 +18,8 @@ defmodule Trainer.Worker do
   # A checkpoint is made after each so many steps.
   @keep_every 20
 
-  # What is told of calls that a loss has cut off, or that came to ranks that do not know each other yet, or not any more;
-  # an unknown ref is one of a rank that has been replaced since. Everything else is a mistake, and worth a crash.
+  # Errors of calls that the loss of a rank cut off, or that reached ranks outside of a generation; an unknown ref is one of a
+  # rank that has been replaced since. Any other error is a bug: crash.
   @of_losses [:peer_lost, :unavailable, :cancelled, :not_formed, :stale_generation] ++
                [:backend_failed] ++
                [:aborted, :unknown_ref, :unknown_session]

@@ -2,7 +2,7 @@ defmodule Transformer.Killer do
   @moduledoc """
   Plays the world: kills ranks by SIGKILL, at moments that are drawn from a seed.
 
-  It kills only processes that the gang tells as its ranks' (`RankBridge.status/2`).
+  It kills only processes that `RankBridge.status/2` names as the gang's ranks.
   """
 
   use GenServer
@@ -47,7 +47,7 @@ defmodule Transformer.Killer do
     end
   end
 
-  @doc "Starts one for a plan. It tells the calling process `{:killed, kill}`, whose `at` is in monotonic milliseconds."
+  @doc "Starts one for a plan. It sends the calling process `{:killed, kill}`, whose `at` is in monotonic milliseconds."
   @spec start_link([strike()]) :: GenServer.on_start()
   def start_link(plan), do: GenServer.start_link(__MODULE__, {plan, self()})
 

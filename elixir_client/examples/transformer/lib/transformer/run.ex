@@ -2,7 +2,7 @@ defmodule Transformer.Run do
   @moduledoc """
   One training: its ranks, and who trains on them.
 
-  `:rest_for_one`: a gang that is started again has ranks that know nothing, and the worker begins anew with it.
+  `:rest_for_one`: a gang that is started again has ranks that know nothing, so the supervisor restarts the worker with it.
   """
 
   use Supervisor
@@ -19,7 +19,7 @@ defmodule Transformer.Run do
   Starts a training. Options:
 
     * `:steps` - how many
-    * `:observer` - process that is told what happens, see `Transformer.Worker`
+    * `:observer` - process that gets messages of what happens, see `Transformer.Worker`
     * `:gang` - options of `RankBridge.Gang` that replace those that are here; `:arguments` are added
   """
   @spec start_link(keyword()) :: Supervisor.on_start()

@@ -1,9 +1,8 @@
 defmodule Transformer.Worker do
   @moduledoc """
-  Has the ranks train, follows what they report, and calls them again when a loss has cut them off.
+  Calls the ranks to train, follows their reports, and calls again when the loss of a rank cut a call off.
 
-  It keeps nothing of the training: how far it is, the ranks know, and with the same call they do what is left of it. It tells its
-  observer
+  It keeps no state of the training: the ranks know how far they are, and the same call does what is left. It sends its observer
 
     * `{:transformer, {:step, step, loss}}` - a step is done on all ranks; the loss is the mean of theirs
     * `{:transformer, {:cut_off, error}}` - a call has ended before the training
@@ -22,8 +21,8 @@ defmodule Transformer.Worker do
   # Milliseconds after which the ranks are called again in any case.
   @pause 1_000
 
-  # What is told of calls that a loss has cut off, or that came to ranks that do not know each other yet, or not any more.
-  # Everything else is a mistake, and worth a crash.
+  # Errors of calls that the loss of a rank cut off, or that reached ranks outside of a generation. Any other error is a bug:
+  # crash.
   @of_losses [:peer_lost, :unavailable, :not_formed, :stale_generation, :unknown_session]
 
   @doc "Starts to train; options as of `Transformer.Run`."
