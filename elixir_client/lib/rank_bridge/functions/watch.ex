@@ -7,7 +7,7 @@ defmodule RankBridge.Functions.Watch do
 
   use GenServer
 
-  alias RankBridge.{Calls, Error, Report, Transport}
+  alias RankBridge.{Calls, Error, Report, Transport, Waiting}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
@@ -17,7 +17,7 @@ defmodule RankBridge.Functions.Watch do
   @pause 50
 
   @enforce_keys [:taker, :readers]
-  defstruct [:taker, :readers, :waiting, :timer, reports: :queue.new(), error: nil]
+  defstruct [:taker, :readers, :waiting, reports: :queue.new(), error: nil]
 
   @doc "Watches a call for the calling process."
   @spec start(View.t(), String.t(), [non_neg_integer()]) :: pid()
@@ -54,7 +54,7 @@ defmodule RankBridge.Functions.Watch do
   @impl true
   def handle_call({:take, timeout}, from, state) do
     case oldest(state) do
-      :none -> {:noreply, %{state | waiting: from, timer: timer(timeout)}}
+      :none -> {:noreply, %{state | waiting: Waiting.new(from, timeout)}}
       {answer, state} -> {:reply, answer, state}
     end
   end
@@ -71,7 +71,7 @@ defmodule RankBridge.Functions.Watch do
   def handle_info({:DOWN, taker, :process, _pid, _reason}, %{taker: taker} = state),
     do: {:stop, :shutdown, state}
 
-  def handle_info({:timeout, timer, :late}, %{timer: timer} = state),
+  def handle_info({:timeout, timer, :late}, %{waiting: %{timer: timer}} = state),
     do: {:noreply, reply(state, :ended)}
 
   # The timer of an earlier call.
@@ -100,14 +100,7 @@ defmodule RankBridge.Functions.Watch do
     end
   end
 
-  defp reply(state, answer) do
-    _ = state.timer && :erlang.cancel_timer(state.timer)
-    GenServer.reply(state.waiting, answer)
-    %{state | waiting: nil, timer: nil}
-  end
-
-  defp timer(:infinity), do: nil
-  defp timer(timeout), do: :erlang.start_timer(timeout, self(), :late)
+  defp reply(state, answer), do: %{state | waiting: Waiting.answer(state.waiting, answer)}
 
   # --- in the process of a rank ---
 

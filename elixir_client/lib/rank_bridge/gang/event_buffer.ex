@@ -10,9 +10,10 @@ defmodule RankBridge.Gang.EventBuffer do
 
   alias RankBridge.Gang
   alias RankBridge.Gang.Event
+  alias RankBridge.Waiting
 
   @enforce_keys [:gang, :reader, :monitor, :max_events]
-  defstruct [:gang, :reader, :monitor, :max_events, :waiting, :timer] ++
+  defstruct [:gang, :reader, :monitor, :max_events, :waiting] ++
               [events: :queue.new(), count: 0, missed: 0, ended?: false]
 
   @doc "Starts a buffer for the calling process, which has subscribed when this returns."
@@ -45,7 +46,7 @@ defmodule RankBridge.Gang.EventBuffer do
     case oldest(state) do
       {:ok, event, state} -> {:reply, {:ok, event}, state}
       :none when state.ended? -> {:reply, :ended, state}
-      :none -> {:noreply, %{state | waiting: from, timer: timer(timeout)}}
+      :none -> {:noreply, %{state | waiting: Waiting.new(from, timeout)}}
     end
   end
 
@@ -59,7 +60,7 @@ defmodule RankBridge.Gang.EventBuffer do
   def handle_info({:DOWN, monitor, :process, _pid, _reason}, %{monitor: monitor} = state),
     do: {:noreply, give(%{state | ended?: true})}
 
-  def handle_info({:timeout, timer, :late}, %{timer: timer} = state),
+  def handle_info({:timeout, timer, :late}, %{waiting: %{timer: timer}} = state),
     do: {:noreply, reply(state, :ended)}
 
   # The timer of an earlier call.
@@ -80,14 +81,7 @@ defmodule RankBridge.Gang.EventBuffer do
     end
   end
 
-  defp reply(state, answer) do
-    _ = state.timer && :erlang.cancel_timer(state.timer)
-    GenServer.reply(state.waiting, answer)
-    %{state | waiting: nil, timer: nil}
-  end
-
-  defp timer(:infinity), do: nil
-  defp timer(timeout), do: :erlang.start_timer(timeout, self(), :late)
+  defp reply(state, answer), do: %{state | waiting: Waiting.answer(state.waiting, answer)}
 
   defp add(%{count: count, max_events: count} = state, event) do
     events = :queue.in(event, :queue.drop(state.events))
