@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
+
+_LOOK_S = 0.2
+"""A signal that comes just before a thread blocks does not wake it: so often the thread looks whether one has come."""
 
 
 class Bell:
@@ -27,7 +32,12 @@ class Bell:
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits so many seconds at most. Tells whether it has rung."""
-        if not self.rung and self._lock.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
-            self._lock.release()
+        """Waits so many seconds at most. Says whether it has rung."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        left = _LOOK_S if timeout is None else timeout
+        while not self.rung and left > 0:
+            if self._lock.acquire(timeout=min(left, _LOOK_S)):
+                self._lock.release()
+                break
+            left = until - time.monotonic()
         return self.rung
