@@ -140,6 +140,13 @@ defmodule RankBridge.MixProject do
         RankBridge.Functions,
         RankBridge.Report
       ],
+      "Named tensors": [
+        RankBridge.NamedTensors,
+        RankBridge.NamedTensors.Comparison,
+        RankBridge.NamedTensors.Difference,
+        RankBridge.NamedTensors.NamedTensor,
+        RankBridge.NamedTensors.Summary
+      ],
       Groups: [
         RankBridge.Group,
         RankBridge.Grouping,

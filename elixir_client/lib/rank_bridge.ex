@@ -46,6 +46,7 @@ defmodule RankBridge do
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
       function for each rank, all at once
     * `RankBridge.Functions` - functions of your own, in Python, that the ranks have loaded
+    * `RankBridge.NamedTensors` - tensors that the ranks' processes show under names
     * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
@@ -77,6 +78,7 @@ defmodule RankBridge do
       {RankBridge.Operations, only: [:submit, :await, :cancel]},
       RankBridge.Run,
       RankBridge.Functions,
+      RankBridge.NamedTensors,
       {RankBridge.Averaging, only: []}
     ]
 

@@ -48,6 +48,19 @@ defmodule RankBridge.Operations.Plan do
          do: make(view, name, :of_rank, [rank], input, opts, fields)
   end
 
+  @doc "The same operation of several ranks, each by itself. `inputs` is what each brings, in the order of the results."
+  @spec of_each(View.t(), atom(), [{non_neg_integer(), term()}, ...], keyword()) :: result(t())
+  def of_each(view, name, inputs, opts) do
+    opts = Keyword.put(opts, :operation_id, Id.uuid())
+    plans = for {rank, input} <- inputs, do: of_rank(view, name, rank, input, opts)
+
+    with nil <- Enum.find(plans, &match?({:error, _error}, &1)) do
+      requests = for {:ok, plan} <- plans, request <- plan.requests, do: request
+      {:ok, first} = hd(plans)
+      {:ok, %{first | requests: requests, gives: :each}}
+    end
+  end
+
   defp make(view, name, caller, members, input, opts, fields) do
     declaration = Declaration.of(name)
     timeout = opts.timeout || view.timeout
