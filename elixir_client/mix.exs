@@ -1,7 +1,7 @@
 defmodule RankBridge.MixProject do
   use Mix.Project
 
-  @examples ~w(tensor_parallel trainer transformer)
+  @examples ~w(foreign_job tensor_parallel trainer transformer)
   @source_url "https://github.com/rankbridge/rankbridge"
 
   def project do
