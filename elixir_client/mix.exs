@@ -159,6 +159,11 @@ defmodule RankBridge.MixProject do
         RankBridge.LiveDashboard,
         RankBridge.Telemetry
       ],
+      Tests: [
+        RankBridge.Case,
+        RankBridge.Case.Left,
+        RankBridge.Case.Report
+      ],
       Transport: [
         RankBridge.Transport
       ]

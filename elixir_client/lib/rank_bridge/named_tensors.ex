@@ -143,7 +143,7 @@ defmodule RankBridge.NamedTensors do
   # `fun` is called with the gang's view, the members of the group, and the options of each call.
   defp enter(gang, function, pattern, opts, fun) do
     Entry.call(gang, function, opts, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "#{function}"),
+      with {:ok, opts} <- Options.read(opts, [group: view.group], "#{function}"),
            :ok <- check_pattern(pattern, function),
            timeout = opts.timeout || view.timeout,
            {:ok, members} <- Groups.members(view, opts.group, timeout, "#{function}"),
