@@ -14,7 +14,7 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 
 STEPS ?= 200
 
-example: setup ## Train on 4 ranks, a small way and a real transformer, for STEPS=200 steps, and serve one, as ranks are killed
+example: setup ## Train on 4 ranks, a small way and a real transformer, for STEPS=200 steps, serve one, as ranks are killed; look into a job of torchrun's
 	@scripts/example $(STEPS) $(SEED)
 
 test: setup ## Run every test, in both languages

@@ -1,7 +1,7 @@
 defmodule RankBridge.MixProject do
   use Mix.Project
 
-  @examples ~w(tensor_parallel trainer transformer)
+  @examples ~w(foreign_job tensor_parallel trainer transformer)
   @source_url "https://github.com/rankbridge/rankbridge"
 
   def project do
@@ -140,6 +140,13 @@ defmodule RankBridge.MixProject do
         RankBridge.Functions,
         RankBridge.Report
       ],
+      "Named tensors": [
+        RankBridge.NamedTensors,
+        RankBridge.NamedTensors.Comparison,
+        RankBridge.NamedTensors.Difference,
+        RankBridge.NamedTensors.NamedTensor,
+        RankBridge.NamedTensors.Summary
+      ],
       Groups: [
         RankBridge.Group,
         RankBridge.Grouping,
@@ -151,6 +158,11 @@ defmodule RankBridge.MixProject do
         RankBridge.Kino,
         RankBridge.LiveDashboard,
         RankBridge.Telemetry
+      ],
+      Tests: [
+        RankBridge.Case,
+        RankBridge.Case.Left,
+        RankBridge.Case.Report
       ],
       Transport: [
         RankBridge.Transport

@@ -27,7 +27,7 @@ defmodule RankBridge do
 
   ## Options of collectives
 
-    * `:group` - the group, or its name; default "world"
+    * `:group` - the group, or its name; default: the gang's, which defaults to "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
     * `:calls` - `:gang`: as one call to one rank, which passes it on (see `RankBridge.Collectives`); `:ranks`: to each rank
       at once; default: the gang's, which defaults to `:gang`
@@ -46,9 +46,11 @@ defmodule RankBridge do
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
       function for each rank, all at once
     * `RankBridge.Functions` - functions of your own, in Python, that the ranks have loaded
+    * `RankBridge.NamedTensors` - tensors that the ranks' processes show under names
     * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
+    * `RankBridge.Case` - real ranks for tests in ExUnit
 
   The package `:rank_bridge_compat` has functions by the names of other systems, as `RankBridge.Compat`.
   """
@@ -77,6 +79,7 @@ defmodule RankBridge do
       {RankBridge.Operations, only: [:submit, :await, :cancel]},
       RankBridge.Run,
       RankBridge.Functions,
+      RankBridge.NamedTensors,
       {RankBridge.Averaging, only: []}
     ]
 

@@ -29,6 +29,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     directory = tmp_path_factory.mktemp("foreign")
     with job(directory, torchrun(SIZE), ["--line", "after", "--groups", "--pause", "0.01"]) as it:
         it.attached()
+        # It names its tensors before its first step.
+        it.goes_on()
         yield it
 
 

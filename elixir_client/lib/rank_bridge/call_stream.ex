@@ -45,7 +45,7 @@ defmodule RankBridge.CallStream do
   @spec open(Gang.gang(), keyword()) :: {:ok, t()} | {:error, Error.t()}
   def open(gang, opts \\ []) do
     Entry.call(gang, :open_stream, opts, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "open_stream"),
+      with {:ok, opts} <- Options.read(opts, [group: view.group], "open_stream"),
            timeout = opts.timeout || view.timeout,
            {:ok, [rank | _others]} <- Groups.members(view, opts.group, timeout, "open_stream"),
            server = Server.of(view, rank),

@@ -50,7 +50,7 @@ defmodule RankBridge.Containers do
   end
 
   defp bring(view, container, opts) do
-    defaults = [rank: nil, group: "world", device: ""]
+    defaults = [rank: nil, group: view.group, device: ""]
 
     with {:ok, opts} <- Options.read(opts, defaults, "put_container"),
          {:ok, ranks} <- ranks(view, opts),

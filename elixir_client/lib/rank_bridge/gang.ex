@@ -90,6 +90,7 @@ defmodule RankBridge.Gang do
       that both share, where that can be had (`RankBridge.Tensors.transfers/3` counts); false: always over gRPC
     * `:start_timeout` - for starting the ranks, and for joining them, in milliseconds; 60,000. After it, the gang ends
     * `:timeout` - default for calls, and limit for one attempt to connect, in milliseconds; 30,000
+    * `:group` - name of the group of calls that say none; "world"
     * `:calls` - how collectives go: `:gang` (the default), as one call to one rank, which passes it on, or `:ranks`, to each
       rank at once. Collectives have this option, too; see `RankBridge.Collectives`
     * `:unready` - what calls do while the gang is started or made whole: `:wait` (the default) or `:fail`. Calls have
@@ -140,6 +141,7 @@ defmodule RankBridge.Gang do
           | {:shared_memory, boolean()}
           | {:form, boolean() | nil}
           | {:groups, [{String.t(), [non_neg_integer()]}]}
+          | {:group, String.t()}
           | {:timeout, pos_integer()}
           | {:calls, :ranks | :gang}
           | {:unready, :wait | :fail}

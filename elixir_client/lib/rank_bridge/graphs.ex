@@ -85,7 +85,7 @@ defmodule RankBridge.Graphs do
   end
 
   defp begin(view, name, opts) do
-    with {:ok, opts} <- Options.read(opts, [group: "world"], "begin_capture"),
+    with {:ok, opts} <- Options.read(opts, [group: view.group], "begin_capture"),
          {:ok, name} <- check_name(name, opts),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- Groups.members(view, opts.group, timeout, "begin_capture") do
@@ -142,7 +142,7 @@ defmodule RankBridge.Graphs do
   end
 
   defp keep(view, opts) do
-    with {:ok, opts} <- Options.read(opts, [group: "world"], "end_capture"),
+    with {:ok, opts} <- Options.read(opts, [group: view.group], "end_capture"),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- Groups.members(view, opts.group, timeout, "end_capture") do
       results = ends(view, members, opts.group, view.session_id, timeout)

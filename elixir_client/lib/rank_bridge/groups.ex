@@ -89,7 +89,7 @@ defmodule RankBridge.Groups do
   @spec create(View.t(), String.t(), [non_neg_integer()], keyword()) ::
           {:ok, Group.t()} | {:error, Error.t()}
   def create(view, name, ranks, opts) do
-    with {:ok, opts} <- Options.read(opts, [group: @world, operation_id: nil], "new_group"),
+    with {:ok, opts} <- Options.read(opts, [group: view.group, operation_id: nil], "new_group"),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- members(view, opts.group, timeout, "new_group"),
          {:ok, [group | _others]} <-

@@ -124,7 +124,7 @@ defmodule RankBridge.Objects do
   defp check_metadata_group(_view, nil, _opts), do: :ok
 
   defp check_metadata_group(view, metadata_group, opts) do
-    {group, _others} = Options.pop(opts, :group, "world")
+    {group, _others} = Options.pop(opts, :group, view.group)
 
     with {:ok, members} <- members(view, group),
          {:ok, others} <- members(view, metadata_group),

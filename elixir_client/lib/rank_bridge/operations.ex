@@ -301,7 +301,7 @@ defmodule RankBridge.Operations do
   end
 
   def find(view, id, opts, name) when is_binary(id) do
-    with {:ok, opts} <- Options.read(opts, [group: "world", rank: nil], name),
+    with {:ok, opts} <- Options.read(opts, [group: view.group, rank: nil], name),
          {:ok, ranks} <- ranks(view, opts, name) do
       {:ok, %Operation{id: id, group: opts.group, ranks: ranks, timeout: view.timeout}, opts}
     end

@@ -63,7 +63,7 @@ defmodule RankBridge.Queues do
   @spec make(View.t(), String.t(), keyword()) :: {:ok, Queue.t()} | {:error, Error.t()}
   def make(view, name, opts) do
     defaults =
-      [group: "world", operation_id: nil, writer_rank_in_group: 0, reader_ranks_in_group: nil] ++
+      [group: view.group, operation_id: nil, writer_rank_in_group: 0, reader_ranks_in_group: nil] ++
         [max_chunk_bytes: nil, max_chunks: nil]
 
     with {:ok, opts} <- Options.read(opts, defaults, "new_queue"),
@@ -303,7 +303,7 @@ defmodule RankBridge.Queues do
 
   def queue(gang, name, opts \\ []) do
     Entry.call(gang, :queue, opts, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
+      with {:ok, opts} <- Options.read(opts, [group: view.group], "queue"),
            timeout = opts.timeout || view.timeout,
            {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
            {:ok, queues} <- lists(view, members, timeout) do

@@ -29,7 +29,7 @@ defmodule RankBridge.Refs do
   @doc "One tensor to each member of a group."
   @spec put_all(View.t(), [Tensor.like()], keyword()) :: result([Ref.t()])
   def put_all(view, tensors, opts) do
-    with {:ok, opts} <- Options.read(opts, [group: "world", device: ""], "put"),
+    with {:ok, opts} <- Options.read(opts, [group: view.group, device: ""], "put"),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- Groups.members(view, opts.group, timeout, "put"),
          :ok <- check_count(tensors, members, "put"),
@@ -181,7 +181,7 @@ defmodule RankBridge.Refs do
   @doc "Makes a tensor on one rank (option `:rank`), or on every member of a group."
   @spec create(View.t(), Dtype.t(), Tensor.shape(), keyword()) :: result(Ref.t() | [Ref.t()])
   def create(view, dtype, shape, opts) do
-    defaults = [init: :zeros, rank: nil, group: "world", device: ""]
+    defaults = [init: :zeros, rank: nil, group: view.group, device: ""]
 
     with {:ok, opts} <- Options.read(opts, defaults, "create"),
          :ok <- dtype |> Tensor.check(shape) |> named("create"),
@@ -227,7 +227,7 @@ defmodule RankBridge.Refs do
   @doc "Every ref of the gang's session, by rank, in the order in which they were made."
   @spec list(View.t(), keyword()) :: result([Ref.t()])
   def list(view, opts) do
-    with {:ok, opts} <- Options.read(opts, [rank: nil, group: "world"], "list"),
+    with {:ok, opts} <- Options.read(opts, [rank: nil, group: view.group], "list"),
          {:ok, ranks} <- ranks(view, opts, "list") do
       call = call(view, V1.RefService.list_refs(), "list", opts, false)
 

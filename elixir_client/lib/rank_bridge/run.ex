@@ -46,7 +46,7 @@ defmodule RankBridge.Run do
 
   def run(gang, fun, opts \\ []) do
     Entry.call(gang, :run, opts, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "run"),
+      with {:ok, opts} <- Options.read(opts, [group: view.group], "run"),
            timeout = opts.timeout || view.timeout,
            {:ok, ranks} <- Groups.members(view, opts.group, timeout, "run"),
            do: ranks |> Enum.zip(at_once(ranks, fun)) |> Outcome.gathered()

@@ -47,6 +47,7 @@ defmodule RankBridge.DocsTest do
   @pages %{
     "gang_calls.md" => 2,
     "groups_and_meshes.md" => 1,
+    "harness.md" => 1,
     "objects.md" => 1,
     "point_to_point.md" => 1,
     "programs.md" => 1,

@@ -2,11 +2,12 @@ defmodule RankBridge.Test.Functions do
   @moduledoc "The functions on a gang, whichever module has them."
 
   alias RankBridge.{Averaging, Coalesced, Collectives, Containers, Generations, Graphs}
-  alias RankBridge.{Functions, Grouping, Meshes}
+  alias RankBridge.{Functions, Grouping, Meshes, NamedTensors}
   alias RankBridge.{Objects, Operations, PointToPoint, Programs, Queues, Run, Tensors}
 
   @modules [Averaging, Coalesced, Collectives, Containers, Functions, Generations, Graphs] ++
-             [Grouping, Meshes, Objects, Operations, PointToPoint, Programs, Queues, Run, Tensors]
+             [Grouping, Meshes, NamedTensors, Objects, Operations, PointToPoint, Programs, Queues] ++
+             [Run, Tensors]
 
   @doc "The modules that declare them."
   @spec modules() :: [module()]

@@ -8,6 +8,10 @@ defmodule RankBridge.Test.OsProcess do
   def rankbridge,
     do: System.get_env("RANKBRIDGE_COMMAND") || Path.join(@repository, ".venv/bin/rankbridge")
 
+  @doc "The Python that has the program `rankbridge`, and torch."
+  @spec python() :: Path.t()
+  def python, do: rankbridge() |> Path.dirname() |> Path.join("python")
+
   @doc "Kills it. It may be there for a moment yet."
   @spec kill(pos_integer()) :: :ok
   def kill(pid), do: signal(pid, "KILL")

@@ -6,8 +6,9 @@ defmodule RankBridge.Test.RankProcesses do
   and says "RANK PID PORT" when the rank serves. All ends with the port's owner.
   """
 
-  @repository Path.expand("../../..", __DIR__)
-  @program Path.join(@repository, "tests/unit/client/rank_processes.py")
+  alias RankBridge.Test.OsProcess
+
+  @program Path.expand("../../../tests/unit/client/rank_processes.py", __DIR__)
 
   @enforce_keys [:port, :directory, :size]
   defstruct [:port, :directory, :size, ranks: %{}]
@@ -26,7 +27,7 @@ defmodule RankBridge.Test.RankProcesses do
     File.mkdir_p!(directory)
 
     port =
-      Port.open({:spawn_executable, python()}, [
+      Port.open({:spawn_executable, OsProcess.python()}, [
         :binary,
         :exit_status,
         line: 10_000,
@@ -93,13 +94,6 @@ defmodule RankBridge.Test.RankProcesses do
 
       {^port, {:exit_status, status}} ->
         raise "#{@program} ended with #{status}"
-    end
-  end
-
-  defp python do
-    case System.get_env("RANKBRIDGE_COMMAND") do
-      nil -> Path.join(@repository, ".venv/bin/python")
-      command -> Path.join(Path.dirname(command), "python")
     end
   end
 end

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..core.address import Address
 from ..core.logger import LOGGER
 from .attachment import AttachError, Attachment, Settings
+from .found_modules import FOUND
 
 ENDPOINTS_FILE = "RANKBRIDGE_ENDPOINTS_FILE"
 TOKEN_FILE = "RANKBRIDGE_TOKEN_FILE"
@@ -73,6 +74,7 @@ def attach(
             # Before threads are joined, and before torch and gRPC are taken down.
             threading._register_atexit(_at_exit)  # type: ignore[attr-defined]
             os.register_at_fork(after_in_child=_in_child)
+            FOUND.watch()
         attachment = Attachment(settings, _count, groups or {})
         _count += 1
         _now = attachment

@@ -26,6 +26,7 @@ from ..sidecar import endpoints
 from ..sidecar.runtime_dir import GANG, UntrustedDirectory, runtime_dir
 from ..sidecar.token_files import TokenError, read as read_tokens, write_new
 from .board import Board, Stopped
+from .found_modules import FOUND
 from .group_names import FoundGroup, complete, named
 from .registry import REGISTRY
 from .torch_job import TorchJob, default_group_exists, local_rank, ranks_of
@@ -236,7 +237,7 @@ class Attachment:
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
         from ..sidecar.sidecar import Sidecar
-        from .exposed import with_built_in
+        from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
 
         settings, directory = self._settings, self._private_directory()
@@ -257,6 +258,7 @@ class Attachment:
         links = SocketLinkMaker(made.links, made.advertise, made.heartbeat, patience=made.straggler_after)
         identity = Identity(job.rank, job.size, local_rank=at, fs_local_rank=at, local_world_size=here)
         backend = GlooBackend(host, torch_threads=0)
+        EXPOSED.otherwise(FOUND.by_name)
         functions = FunctionHost(with_built_in(REGISTRY), backend.tensors, None)
         sidecar = Sidecar(identity, backend, links, made, formed=self._formed, functions=functions)
         if self._stop.is_set():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -44,6 +44,7 @@ class NamedTensors:
 
     def __init__(self) -> None:
         self._sources: dict[str, tuple[Any, bool]] = {}
+        self._otherwise: Callable[[], Mapping[str, Any]] = dict
 
     def expose(self, name: str, source: object, *, writable: bool = False) -> None:
         """Names the tensors of a module, a mapping, a list or a tuple, or a tensor, below `name`.
@@ -59,6 +60,10 @@ class NamedTensors:
             )
         self._sources = {**self._sources, name: (source, writable)}
 
+    def otherwise(self, find: Callable[[], Mapping[str, object]]) -> None:
+        """As long as nothing is named, shows what `find` gives by name, to be read."""
+        self._otherwise = find
+
     def forget(self, name: str) -> None:
         """Forgets what was exposed under `name`."""
         self._sources = {it: source for it, source in self._sources.items() if it != name}
@@ -68,9 +73,10 @@ class NamedTensors:
 
         A parameter that two modules share has both names.
         """
+        sources = self._sources or {name: (source, False) for name, source in self._otherwise().items()}
         return [
             NamedTensor(name, tensor, writable)
-            for prefix, (source, writable) in self._sources.items()
+            for prefix, (source, writable) in sources.items()
             for name, tensor in _walk(prefix, source, 0)
             if fnmatchcase(name, pattern)
         ]

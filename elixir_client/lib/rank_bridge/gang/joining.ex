@@ -34,6 +34,7 @@ defmodule RankBridge.Gang.Joining do
       session_id: if(settings.session, do: Id.uuid(), else: ""),
       lease: settings.lease,
       timeout: settings.timeout,
+      group: settings.group,
       calls: settings.calls,
       when_unready: settings.unready,
       shared_memory?: settings.session and settings.shared_memory,

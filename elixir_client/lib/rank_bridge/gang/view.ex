@@ -6,6 +6,7 @@ defmodule RankBridge.Gang.View do
   # * `session_id` - session of the gang's refs; empty: each rank's shared session
   # * `lease` - of that session, in milliseconds; 0: it has none
   # * `timeout` - default for calls, in milliseconds
+  # * `group` - name of the group of calls that say none
   # * `calls` - default for collectives: one call to each rank, or one gang call to all of them
   # * `shared_memory?` - whether ranks on this host share memory with the gang's session
   # * `groups` - public table of the members of groups, by name
@@ -24,6 +25,7 @@ defmodule RankBridge.Gang.View do
           session_id: String.t(),
           lease: non_neg_integer(),
           timeout: pos_integer(),
+          group: String.t(),
           calls: :ranks | :gang,
           groups: :ets.table(),
           shared_memory?: boolean(),
@@ -41,6 +43,7 @@ defmodule RankBridge.Gang.View do
     :timeout,
     :groups,
     :gang,
+    group: "world",
     calls: :gang,
     unready: nil,
     but_for: nil,

@@ -3,26 +3,29 @@ defmodule RankBridge.Operations.Arguments do
   # Makes of the options of an operation what its requests say, so that a wrong one is an error before.
 
   alias RankBridge.{Calls, Error, Graph, Group, Options, Program, Queue}
+  alias RankBridge.Gang.View
   alias RankBridge.Operations.{Declaration, ReduceOp}
 
   @names Declaration.names()
   @layouts [:concatenated, :stacked, :list]
 
-  # What each call has, but those that go as one have in common.
-  @of_call [group: "world", operation_id: nil]
+  # What each call has, but those that go as one have in common. The group is put in before: `in_its_group/3`.
+  @of_call [group: "", operation_id: nil]
   @of_all @of_call ++ [calls: nil]
 
   @typedoc "Who is called: all members of a group, or one rank."
   @type caller :: :of_gang | :of_rank
 
-  @doc "Options with the group of the graph or the queue that a call is on, unless they name one."
-  @spec in_its_group(term(), term()) :: term()
-  def in_its_group(opts, %Graph{group: group}), do: Options.put_new(opts, :group, group)
+  @doc "Options with a group, unless they name one: that of the graph or the queue that a call is on, else the gang's."
+  @spec in_its_group(View.t(), term(), term()) :: term()
+  def in_its_group(view, opts, input), do: Options.put_new(opts, :group, group(view, opts, input))
 
-  def in_its_group(opts, _input) do
+  defp group(_view, _opts, %Graph{group: group}), do: group
+
+  defp group(view, opts, _input) do
     case Options.pop(opts, :queue) do
-      {%Queue{group: group}, _others} -> Options.put_new(opts, :group, group)
-      _other -> opts
+      {%Queue{group: group}, _others} -> group
+      _other -> view.group
     end
   end
 

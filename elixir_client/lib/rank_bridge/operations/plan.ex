@@ -30,7 +30,7 @@ defmodule RankBridge.Operations.Plan do
   @doc "An operation of all members of a group. `input` is what they bring, nil: nothing."
   @spec of_gang(View.t(), atom(), term(), keyword()) :: result(t())
   def of_gang(view, name, input, opts) do
-    opts = Arguments.in_its_group(opts, input)
+    opts = Arguments.in_its_group(view, opts, input)
 
     with {:ok, opts, fields} <- Arguments.read(name, :of_gang, opts),
          {:ok, members} <-
@@ -41,11 +41,24 @@ defmodule RankBridge.Operations.Plan do
   @doc "One rank's part of an operation."
   @spec of_rank(View.t(), atom(), non_neg_integer(), term(), keyword()) :: result(t())
   def of_rank(view, name, rank, input, opts) do
-    opts = opts |> Arguments.in_its_group(input) |> Ids.shared(view, rank, name)
+    opts = view |> Arguments.in_its_group(opts, input) |> Ids.shared(view, rank, name)
 
     with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
          :ok <- View.check_rank(view, rank, "#{name}"),
          do: make(view, name, :of_rank, [rank], input, opts, fields)
+  end
+
+  @doc "The same operation of several ranks, each by itself. `inputs` is what each brings, in the order of the results."
+  @spec of_each(View.t(), atom(), [{non_neg_integer(), term()}, ...], keyword()) :: result(t())
+  def of_each(view, name, inputs, opts) do
+    opts = Keyword.put(opts, :operation_id, Id.uuid())
+    plans = for {rank, input} <- inputs, do: of_rank(view, name, rank, input, opts)
+
+    with nil <- Enum.find(plans, &match?({:error, _error}, &1)) do
+      requests = for {:ok, plan} <- plans, request <- plan.requests, do: request
+      {:ok, first} = hd(plans)
+      {:ok, %{first | requests: requests, gives: :each}}
+    end
   end
 
   defp make(view, name, caller, members, input, opts, fields) do

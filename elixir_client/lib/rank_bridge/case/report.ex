@@ -1,0 +1,55 @@
+defmodule RankBridge.Case.Report do
+  @moduledoc "How the ranks of a test were when it failed: each one's process and generation, and what waits for whom."
+
+  alias RankBridge.{Generations, Pending, RankStatus}
+  alias RankBridge.Case.Lent
+
+  @type t :: %__MODULE__{message: String.t()}
+
+  defexception [:message]
+
+  # A rank that does not answer by then is said to be silent.
+  @patience 2_000
+
+  @doc "Asks the ranks of a test. nil: it has none."
+  @spec of(Lent.t() | nil) :: t()
+  def of(nil), do: %__MODULE__{message: "the test has no gang"}
+
+  def of(lent) do
+    asked =
+      for ask <- [&Generations.status/2, &Generations.pending/2],
+          do: ask.(lent.ranks, timeout: @patience)
+
+    lines =
+      case asked do
+        [{:ok, statuses}, {:ok, pending}] ->
+          statuses |> Enum.zip(pending) |> Enum.flat_map(&rank/1)
+
+        [{:error, error} | _other] ->
+          ["not reached: #{Exception.message(error)}"]
+
+        [_statuses, {:error, error}] ->
+          ["not reached: #{Exception.message(error)}"]
+      end
+
+    %__MODULE__{message: Enum.join(["#{lent.wanted}, group #{lent.group}" | lines], "\n")}
+  end
+
+  defp rank({%RankStatus{error: nil} = status, %Pending{error: nil} = pending}) do
+    why = if it = status.generation_error, do: ": #{it.message}", else: ""
+    state = "generation #{status.generation} #{status.generation_state}#{why}"
+
+    ["rank #{status.rank}: pid #{status.pid}, #{state}"] ++
+      Enum.map(pending.operations, &operation/1) ++ Enum.map(pending.admissions, &admission/1)
+  end
+
+  defp rank({status, pending}),
+    do: ["rank #{status.rank}: not reached: #{Exception.message(status.error || pending.error)}"]
+
+  defp operation(it),
+    do:
+      "  pending: #{it.operation} on #{it.group}, #{it.phase}, for #{div(it.waited_us, 1_000)} ms"
+
+  defp admission(it),
+    do: "  #{it.group} waits for ranks #{Enum.join(it.missing, ", ")} in #{it.operation}"
+end
