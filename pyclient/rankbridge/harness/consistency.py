@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import Any
 
 from rankbridge._plan.dtypes import DTYPES
@@ -28,6 +29,13 @@ def check_step(
     check = _Check(size, groups, backend, found)
     check.names = None
     check.step(step, ())
+
+
+def check_load(load: str | Sequence[str], folder: FilePath, at: Path, found: Findings) -> None:
+    """Notes files of modules that are not there. Modules that are named, the ranks look for."""
+    for place, it in enumerate([load] if isinstance(load, str) else load):
+        if it.endswith(".py") and not (folder / it).is_file():
+            found.add(at if isinstance(load, str) else (*at, place), f"there is no file {folder / it}")
 
 
 class _Check:

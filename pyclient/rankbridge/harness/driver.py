@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rankbridge import RankBridgeError
-from rankbridge.harness.consistency import check_step
+from rankbridge.harness.consistency import check_load, check_step
 from rankbridge.harness.faults import Injector, send
-from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, start
+from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, load_paths, start
 from rankbridge.harness.judging import Failure, Happened, judge
 from rankbridge.harness.lines import Malformed, Output, objects_of, when_hung_up
 from rankbridge.harness.problems import Findings
@@ -153,8 +153,13 @@ class Driver:
         folder = Path(request["folder"]) if "folder" in request else None
         if folder is not None and not folder.is_dir():
             raise Refused(f"there is no folder {request['folder']!r}")
+        found = Findings()
+        check_load(request.get("load", ()), Path.cwd(), ("load",), found)
+        if found.problems:
+            raise Refused(next(iter(found.problems.values())).text)
         limits = tuple(request.get("limits", {}).items())
-        gang = start(Wanted(request["size"], request.get("backend", "gloo"), limits))
+        load = load_paths(request.get("load", ()), Path.cwd())
+        gang = start(Wanted(request["size"], request.get("backend", "gloo"), limits, load))
         gang.reports.listener = self._output.event
         self._gang, self._folder = gang, folder
         self._entered.enter_context(gang.client.session())

@@ -36,16 +36,29 @@ class Wanted:
         size: Ranks.
         backend: What moves its data.
         limits: Quotas of each rank, as options of `up` without dashes.
+        load: Modules with functions: names, and absolute paths of files.
     """
 
     size: int
     backend: str = "gloo"
     limits: tuple[tuple[str, int], ...] = ()
+    load: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Gives for example ``4 ranks on gloo``."""
         quotas = "".join(f", {name} {value}" for name, value in self.limits)
-        return f"{self.size} ranks on {self.backend}{quotas}"
+        loaded = f" with {', '.join(map(_file_name, self.load))}" if self.load else ""
+        return f"{self.size} ranks on {self.backend}{quotas}{loaded}"
+
+
+def load_paths(load: str | Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Gives modules as the word `load` of a gang names them, with absolute paths of those that are files."""
+    named = [load] if isinstance(load, str) else load
+    return tuple(str((folder / it).resolve()) if it.endswith(".py") else it for it in named)
+
+
+def _file_name(module: str) -> str:
+    return Path(module).name if module.endswith(".py") else module
 
 
 def command() -> list[str]:
@@ -175,6 +188,7 @@ def start(wanted: Wanted, options: Sequence[str] = ()) -> RunningGang:
     """
     quotas = [it for name, value in wanted.limits for it in (f"--{name.replace('_', '-')}", str(value))]
     arguments = ["up", "--size", str(wanted.size), "--backend", wanted.backend, "--report", "json"]
+    arguments += [it for module in wanted.load for it in ("--load", module)]
     try:
         process = subprocess.Popen(
             [*command(), *arguments, "--exit-on-stdin-close", *quotas, *options],

@@ -39,6 +39,7 @@ _DO: dict[str, tuple[str, dict[str, Word]]] = {
             "protocol": Word(Whole(PROTOCOL, PROTOCOL), "Version of this protocol: 1.", required=True),
             **GANG.words,
             "backend": Word(GANG.words["backend"].kind, "What moves the data. Not given: gloo."),
+            "load": Word(GANG.words["load"].kind, "As of a gang; files are from the driver's folder."),
             "folder": Word(Text(4000), "Folder of files."),
             "timeout_ms": Word(_MS, "Of each call that has none of its own. Not given: 10,000."),
             "seed": Word(Whole(0, 2**63 - 1), "Of whatever is drawn."),

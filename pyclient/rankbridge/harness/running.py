@@ -97,7 +97,7 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
     Raises:
         NoGang: A gang did not start.
     """
-    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items())))
+    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items()), case.load))
     name = f"{case.name} ({repetition + 1} of {case.repeat})" if case.repeat > 1 else case.name
     result = Result(name, case.file, case=case.name)
     started = time.monotonic()
@@ -120,6 +120,9 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
         result.took = time.monotonic() - started
     if result.status == "failed":
         result.events = list(gang.reports.events)[before:]
+    if gang.wanted.load:
+        # What its modules keep is no other case's.
+        pool.drop(gang)
     return result
 
 

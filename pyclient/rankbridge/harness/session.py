@@ -107,7 +107,8 @@ class Session:
         """Forgets elements that a step has changed, or may have."""
         for call in happened.calls:
             error = call.outcome.error if call.outcome else None
-            changes = call.options.get("in_place") or "expected" in call.options
+            in_place = call.options.get("in_place") or call.operation == "call_function"
+            changes = in_place or "expected" in call.options
             if changes and (error is None or error.indefinite):
                 for name in call.names:
                     self.tensors.forget(name, call.rank)

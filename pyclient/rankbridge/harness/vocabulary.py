@@ -49,7 +49,12 @@ GANG = Record(
     {
         "size": Word(Whole(1, MOST_RANKS), "Ranks.", required=True),
         "backend": Word(
-            Choice(BACKENDS), "What moves the data. Not given: fake, without faults of processes, else gloo."
+            Choice(BACKENDS),
+            "What moves the data. Not given: fake; with `load` or faults of processes, gloo.",
+        ),
+        "load": Word(
+            Either((Text(4000), Many(Text(4000), 1, 100))),
+            "Modules with functions, as `rankbridge up --load`: a file (from the scenario's folder) or a name.",
         ),
         "limits": Word(Record("limits", _LIMITS), "Quotas of each rank."),
     },
@@ -118,6 +123,15 @@ FAULT = Record(
 )
 
 _NAMES = Named(_RANKS, "state")
+_RAISED = Record(
+    "raised",
+    {
+        "type": Word(Text(), 'Name of its class: "ValueError".'),
+        "text": Word(Text(), "Its text has this in it."),
+        "where": Word(Text(), 'Line of the module that raised it, or a begin of that: "app.py:88 in train".'),
+        "rank": Word(_RANK, "Rank on which it was raised."),
+    },
+)
 _EXPECTED: dict[str, Word] = {
     "ok": Word(
         Either(
@@ -148,6 +162,7 @@ _EXPECTED: dict[str, Word] = {
     "kept": Word(Many(_NAME), "The same, but on ranks that were replaced."),
     "replaced": Word(_RANKS, "Ranks that have another process than before; no others have."),
     "within_ms": Word(_MS, "Longest time from the step's begin to its end."),
+    "raised": Word(_RAISED, "Exception of a function that every FUNCTION_FAILED shows."),
 }
 SOMETIMES = Record("sometimes", _EXPECTED)
 EXPECT = Record(

@@ -115,6 +115,7 @@ WRONG = [
     ("[2, 3]", "[2, 3", "10:1: Unclosed array"),
     ('of = "x"', 'of = "xx"', "12:1: there is no tensor `xx` yet; did you mean `x`?"),
     ('of = "x"', "", "10:1: step needs `of`"),
+    ("size = 4", 'size = 4, load = ["it", "no.py"]', "3:34: there is no file no.py"),
 ]
 
 
