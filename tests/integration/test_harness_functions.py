@@ -41,6 +41,26 @@ def fails_on(context, rank: int):
 @rankbridge_server.function
 def doubled(x):
     return x * 2
+
+entered = {"world": 0, "pair": 0}
+
+@rankbridge_server.function
+def loop(context, steps: int):
+    found = []
+    for _ in range(steps):
+        source = torch.tensor([float(context.rank)])
+        dist.broadcast(source, 0)
+        entered["world"] += 1
+        if context.rank > 0:
+            total = torch.tensor([float(context.rank), 1.0])
+            dist.all_reduce(total, group=context.group("pair"))
+            entered["pair"] += 1
+            found.append([float(source), *total.tolist()])
+    return found
+
+@rankbridge_server.function
+def counted():
+    return entered
 """
 HEAD = """\
 format = 1
@@ -126,16 +146,72 @@ expect.ok = { all = { calls = 1, loss = 6, scaled = [7] } }
     assert said == [f"raised: ranks 0-2: expected type 'KeyError', {got}"]
 
 
+def test_faults_come_before_the_collective_of_a_function_that_they_name(pool: Pool, folder: Path) -> None:
+    steps = """
+[groups]
+pair = [1, 2]
+[[step]]
+call = "call_function"
+function = "loop"
+args = [3]
+fault = { kill = [2], at = "second all_reduce of group pair on rank 1" }
+expect.error = { 1 = "PEER_LOST" }
+[[step]]
+form = true
+expect.replaced = [2]
+[[step]]
+call = "call_function"
+function = "counted"
+expect.ok = { 1 = { world = 2, pair = 1 }, 2 = { world = 0, pair = 0 } }
+[[step]]
+call = "call_function"
+function = "loop"
+args = [3]
+fault = [
+  { change = { 1 = { op = "max" }, 2 = { op = "max" } }, at = "second all_reduce of group pair" },
+  { change = { 0 = { root_rank_in_group = 2 } }, at = "3rd broadcast" },
+  { change = { 1 = { root_rank_in_group = 2 } }, at = "3rd broadcast" },
+  { change = { 2 = { root_rank_in_group = 2 } }, at = "3rd broadcast" },
+  { delay_ms = { 1 = 50 }, at = "first all_reduce" },
+]
+expect.ok = { 0 = [], 1 = [[0, 3, 2], [0, 2, 1], [2, 3, 2]], 2 = [[0, 3, 2], [0, 2, 1], [2, 3, 2]] }
+[[step]]
+call = "call_function"
+function = "loop"
+args = [2]
+timeout_ms = 400
+fault = { hold = [1], at = "second broadcast" }
+expect.error = { 1 = "DEADLINE_EXCEEDED", 2 = "DEADLINE_EXCEEDED" }
+[[step]]
+form = true
+[[step]]
+call = "call_function"
+function = "loop"
+args = [1]
+fault = { kill = [1], at = "second barrier" }
+"""
+    (said,) = failures(pool, folder, "", steps)
+    assert said == ["fault: rank 1 did not come to the second barrier"]
+
+
 def test_a_driver_calls_functions_of_its_folder_and_refuses_a_file_that_is_not_there(folder: Path) -> None:
     requests: list[dict[str, object]] = [
         {"do": "open", "protocol": 1, "size": 2, "load": "none.py"},
-        {"do": "open", "protocol": 1, "size": 2, "load": ["app.py"]},
+        {"do": "open", "protocol": 1, "size": 2, "load": ["app.py"], "points": True},
         {"do": "create", "name": "x", "dtype": "float32", "shape": [2], "fill": "rank"},
         {"do": "call", "call": "call_function", "function": "step", "tensors": {"batch": "x"}},
         {"do": "await"},
         {"do": "call", "call": "call_function", "function": "fails_on", "args": [0]},
         {"do": "await"},
         {"do": "call", "call": "call_function", "function": "doubled", "args": [1], "of": "x"},
+        {"do": "form"},
+        {"do": "fault", "kill": [1], "at": "first all_reduce"},
+        {"do": "call", "call": "call_function", "function": "fails_on", "args": [2]},
+        {"do": "await"},
+        {"do": "close"},
+        {"do": "open", "protocol": 1, "size": 2, "backend": "fake"},
+        {"do": "fault", "cancel": [1], "at": "first barrier"},
+        {"do": "call", "call": "barrier", "fault": {"cancel": [1], "at": "first barrier"}},
     ]
     text = "".join(json.dumps({"id": place, **it}) + "\n" for place, it in enumerate(requests))
     command = [RANKBRIDGE, "drive"]
@@ -146,4 +222,8 @@ def test_a_driver_calls_functions_of_its_folder_and_refuses_a_file_that_is_not_t
     assert said[3]["ok"]["ranks"]["1"] == {"calls": 1, "loss": 2.0, "scaled": scaled}
     raised = said[5]["error"]["ranks"]["1"]["raised"]
     assert (raised["rank"], raised["type"], raised["text"]) == (0, "ValueError", "no batch")
+    assert said[9] == {"id": 9, "ok": {}}
+    assert {it["code"] for it in said[10]["error"]["ranks"].values()} == {"PEER_LOST", "UNAVAILABLE"}
+    refused = "collectives of functions are no points in this gang: first barrier"
+    assert said[15]["error"]["message"] == refused
     assert said[7]["error"]["message"] == "unknown word `of` in request of call; did you mean `do`?"

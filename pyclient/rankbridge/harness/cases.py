@@ -15,6 +15,7 @@ from typing import Any
 from rankbridge.harness.consistency import check_consistency, check_load
 from rankbridge.harness.gangs import load_paths
 from rankbridge.harness.kinds import Record, shown
+from rankbridge.harness.points import point_of
 from rankbridge.harness.positions import Positions, line_and_column, positions_in_json, positions_in_toml
 from rankbridge.harness.problems import BadScenario, Findings, Path, Problem, nearest
 from rankbridge.harness.vocabulary import MOST_CASES, SCENARIO
@@ -66,6 +67,11 @@ class Case:
         """Quotas of its ranks."""
         limits: Mapping[str, int] = self.data["gang"].get("limits", {})
         return limits
+
+    @property
+    def points(self) -> bool:
+        """Whether faults come at collectives of functions."""
+        return any(point_of(it.get("at", "")) for it in faults_of(self.data))
 
     @property
     def repeat(self) -> int:

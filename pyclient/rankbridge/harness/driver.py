@@ -159,7 +159,11 @@ class Driver:
             raise Refused(next(iter(found.problems.values())).text)
         limits = tuple(request.get("limits", {}).items())
         load = load_paths(request.get("load", ()), Path.cwd())
-        gang = start(Wanted(request["size"], request.get("backend", "gloo"), limits, load))
+        gang = start(
+            Wanted(
+                request["size"], request.get("backend", "gloo"), limits, load, request.get("points", False)
+            )
+        )
         gang.reports.listener = self._output.event
         self._gang, self._folder = gang, folder
         self._entered.enter_context(gang.client.session())
@@ -251,6 +255,7 @@ class Driver:
             self._refuse(request["id"], found)
             return
         injector = Injector(session.gang, [fault], self._draws, "")
+        injector.arm()
         session.disturbed = True
         injector.begin()
 

@@ -97,7 +97,7 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
     Raises:
         NoGang: A gang did not start.
     """
-    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items()), case.load))
+    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items()), case.load, case.points))
     name = f"{case.name} ({repetition + 1} of {case.repeat})" if case.repeat > 1 else case.name
     result = Result(name, case.file, case=case.name)
     started = time.monotonic()

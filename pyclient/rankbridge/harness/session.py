@@ -85,6 +85,7 @@ class Session:
             agendas = [Agenda(each, late(rank), at_once) for rank, each in by_rank.items()]
         self.disturbed |= any("delay_ms" not in it for it in faults)
         injector = Injector(self.gang, faults, self._rng, operation_id)
+        injector.arm()
         begun = begin(self.gang.client, agendas)
         injector.begin()
         return Going(step, begun, injector)

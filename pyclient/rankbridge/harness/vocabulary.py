@@ -20,11 +20,14 @@ from rankbridge.harness.kinds import (
     Word,
 )
 from rankbridge.harness.operations import DECLARED
+from rankbridge.harness.points import PointText
 
 MOST_RANKS = 256
 MOST_CASES = 10_000
 MOST_MS = 600_000
 BACKENDS = ("gloo", "fake", "mpi", "nccl")
+
+_REDUCE_OPS = ("sum", "product", "min", "max", "avg", "band", "bor", "bxor")
 
 _RANK = Whole(0, MOST_RANKS - 1)
 _RANKS = Many(_RANK)
@@ -100,6 +103,14 @@ TENSOR = Record(
     },
 )
 
+_CHANGE = Record(
+    "change",
+    {
+        "op": Word(Choice(_REDUCE_OPS), "Reduce op."),
+        "root_rank_in_group": Word(_RANK, "The source, or the destination."),
+    },
+    one_of=("op", "root_rank_in_group"),
+)
 FAULT = Record(
     "fault",
     {
@@ -108,18 +119,27 @@ FAULT = Record(
         "cont": Word(_RANKS, "SIGCONT to them."),
         "slow": Word(_RANKS, "They run for half of the time, until the step ends: stopped for 20 of 40 ms."),
         "drop_link": Word(_RANKS, "Closes the control links between these ranks and rank 0."),
-        "delay_ms": Word(ByRank(Whole(0, MOST_MS)), "These ranks are called so much later than the others."),
+        "delay_ms": Word(
+            ByRank(Whole(0, MOST_MS)),
+            "These ranks are called so much later than the others; at a collective, enter it so much later.",
+        ),
         "cancel": Word(_RANKS, "Withdraws the calls of these ranks."),
+        "hold": Word(_RANKS, "They wait at a collective until the step ends."),
+        "change": Word(
+            ByRank(_CHANGE), "They ask at a collective for something else than the function says."
+        ),
         "after_ms": Word(
             Either((Whole(0, MOST_MS), Many(Whole(0, MOST_MS), 2, 2))),
             "When, from the step's begin. A list: between the two, drawn by the scenario's seed and the repetition.",
         ),
         "at": Word(
-            Choice(("waiting", "entered")),
-            "When instead: as soon as a rank waits for the others; has entered the backend.",
+            Either((Choice(("waiting", "entered")), PointText())),
+            "When instead: as soon as a rank waits for the others; has entered the backend. Or before a function "
+            "enters a collective of torch.distributed: on each rank of the fault, or on the rank that it names; the "
+            "rank goes on after the fault.",
         ),
     },
-    one_of=("kill", "stop", "cont", "slow", "drop_link", "delay_ms", "cancel"),
+    one_of=("kill", "stop", "cont", "slow", "drop_link", "delay_ms", "cancel", "hold", "change"),
 )
 
 _NAMES = Named(_RANKS, "state")
