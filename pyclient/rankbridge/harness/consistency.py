@@ -97,6 +97,8 @@ class _Check:
             for word in ("but", "absent", "group", "as"):
                 if word in step:
                     self.found.add((*at, word), f"`{word}` goes with `call`")
+        if step.get("each") == []:
+            self.faults_alone(step, at)
         for place, one in enumerate(step.get("each", ())):
             inside = (*at, "each", place)
             self.ranks([one["rank"]], (*inside, "rank"), self.members(one, inside))
@@ -106,6 +108,16 @@ class _Check:
         for place, fault in enumerate([given] if isinstance(given, dict) else given):
             self.fault(fault, (*at, "fault") if isinstance(given, dict) else (*at, "fault", place))
         self.expected(step.get("expect", {}), (*at, "expect"))
+
+    def faults_alone(self, step: Mapping[str, Any], at: Path) -> None:
+        """A step without calls."""
+        if "fault" not in step:
+            self.found.add((*at, "each"), "a step without calls has a `fault`")
+        faults = step.get("fault", {})
+        for fault in faults if isinstance(faults, list) else [faults]:
+            for word in ("cancel", "delay_ms", "slow", "hold", "change"):
+                if word in fault:
+                    self.found.add((*at, "fault"), f"`{word}` is done to calls, and here are none")
 
     def members(self, step: Mapping[str, Any], at: Path) -> list[int]:
         """Members of the group of a call."""

@@ -94,7 +94,7 @@ class Session:
         """Waits for the end of a step; gives what happened, and which faults did not."""
         calls = going.begun.ended()
         took = going.begun.took
-        missed = going.injector.end()
+        missed = going.injector.end() if calls else going.injector.done(self.timeout)
         happened = self.happened(calls, took)
         for call in calls:
             assert call.outcome is not None

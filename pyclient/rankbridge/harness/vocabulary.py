@@ -229,7 +229,10 @@ STEP = Record(
             Choice(_OF_GROUPS, "an operation of all members (others stand in `each`)"),
             "Operation that all members of the group are called for.",
         ),
-        "each": Word(Many(ONE_CALL, 1, 1000), "Calls of single ranks; of each rank in this order."),
+        "each": Word(
+            Many(ONE_CALL, 0, 1000),
+            "Calls of single ranks; of each rank in this order. An empty list: the faults alone.",
+        ),
         "form": Word(Flag(), "Forms the next generation."),
         "await": Word(_NAME, "Waits for a step that was not waited for."),
         "but": Word(_BUT, "Other arguments of some ranks."),

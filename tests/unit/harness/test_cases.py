@@ -131,6 +131,12 @@ WRONG = [
         "fault = { change = { 1 = { op = 'max' } } }",
         "13:11: `change` needs `at`: a collective of a function",
     ),
+    ("", "[[step]]\neach = []", "14:1: a step without calls has a `fault`"),
+    (
+        "",
+        "[[step]]\neach = []\nfault = { slow = [1] }",
+        "15:1: `slow` is done to calls, and here are none",
+    ),
     ("size = 4", 'size = 4, load = ["it", "no.py"]', "3:34: there is no file no.py"),
 ]
 
