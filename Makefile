@@ -33,8 +33,8 @@ conformance: setup ## Replay every recorded case of other systems, in CASES=fold
 ROUNDS ?= 100
 SEED ?=
 
-chaos: setup ## Random operations under ROUNDS=100 random faults, checked; SEED=n repeats a run
-	@.venv/bin/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+chaos: setup ## Random operations under ROUNDS=100 random faults, checked; SEED=n repeats a run, RECORD=FOLDER keeps failures
+	@.venv/bin/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
 fuzz: setup ## Random calls, frames and lines, ROUNDS=100 times as many as the tests of every day; SEED=n repeats a run
 	@.venv/bin/python -m pytest tests/fuzz --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))

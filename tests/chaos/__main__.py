@@ -30,13 +30,19 @@ def main(arguments: list[str]) -> int:
         default=CLIENTS,
         help="whose operations rounds have (default: all; the faults and operations of a seed stay the same)",
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FOLDER",
+        help="write rounds that do not hold into FOLDER, as scenarios for `rankbridge test`",
+    )
     options = parser.parse_args(arguments)
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     rounds = plan(options.rounds, seed, options.ranks, options.max_bytes, options.clients)
     print(f"chaos: {len(rounds)} rounds, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="rankbridge-chaos-") as directory:
         try:
-            report = run(rounds, Path(directory), lambda line: print(line, flush=True))
+            report = run(rounds, Path(directory), lambda line: print(line, flush=True), options.record)
         except ElixirMissingError as error:
             print(f"chaos: {error}", file=sys.stderr)
             return 1

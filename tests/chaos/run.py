@@ -18,6 +18,7 @@ from tests.chaos.scene import Scene
 from tests.chaos.stage import scene
 from tests.chaos.usage import Usage
 from tests.chaos.wholeness import make_whole
+from tests.chaos.written import write_round
 
 from rankbridge import RankBridgeError
 
@@ -37,13 +38,16 @@ class Report:
     done: int = 0
 
 
-def run(rounds: Sequence[Round], directory: Path, say: Callable[[str], None]) -> Report:
+def run(
+    rounds: Sequence[Round], directory: Path, say: Callable[[str], None], record: Path | None = None
+) -> Report:
     """Runs all rounds, each on the gang of its size. Ends early when a gang or a controller cannot go on.
 
     Args:
         rounds: The plan.
         directory: Where gangs write their endpoints.
         say: Gets a line before each round.
+        record: Folder in which a round that does not hold is written as a scenario.
 
     Raises:
         ElixirMissingError: The plan has operations of the Elixir client, and it is not there.
@@ -61,7 +65,7 @@ def run(rounds: Sequence[Round], directory: Path, say: Callable[[str], None]) ->
             scenes = {
                 size: stack.enter_context(scene(directory, size, report.findings, elixir)) for size in sizes
             }
-            _rounds(rounds, scenes, elixir, report, say)
+            _rounds(rounds, scenes, elixir, report, say, record)
     except TimeoutError as error:
         # A controller is silent, or gone: what ranks answer, or do not, is another error.
         report.findings.hang(str(error))
@@ -83,12 +87,18 @@ def _rounds(
     elixir: ElixirProcess | None,
     report: Report,
     say: Callable[[str], None],
+    record: Path | None,
 ) -> None:
     new = Held.by(elixir) if elixir else None
     try:
         for it in rounds:
             say(str(it))
-            _round(it, scenes[it.size], report.findings)
+            found = len(report.findings.all)
+            try:
+                _round(it, scenes[it.size], report.findings)
+            finally:
+                if record is not None and len(report.findings.all) > found:
+                    say(f"did not hold: rankbridge test {write_round(it, record)}")
             report.done += 1
     except GangBrokenError as error:
         say(f"cannot go on: {error}")

@@ -27,6 +27,7 @@ from tests.chaos.usage import Usage, usage
 from tests.support.gangs import RunningGang
 
 from rankbridge import DeadlineExceededError, Gang, Pending
+from rankbridge.harness.cases import load
 
 # What allocators may still ask for once, in a run too short for it to matter less than the leak that is looked for.
 NOISE_KB = 1024.0
@@ -166,7 +167,9 @@ def test_a_run_whose_expectations_are_forged_does_not_hold(
         ],
         tmp_path,
         lambda line: None,
+        tmp_path / "rounds",
     )
+    assert [it.data["gang"]["size"] for it in load([str(tmp_path / "rounds" / "round-1.toml")])] == [2]
     assert len(report.findings.wrong) == 2
     assert not report.findings.held
 

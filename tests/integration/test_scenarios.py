@@ -377,3 +377,43 @@ def test_a_case_that_is_known_to_fail_fails_the_run_when_it_passes(tmp_path: Pat
     assert 'not ok 1 - it [sum=6]\n  ---\n  message: "it is known to fail, and passes: reason"' in done.stdout
     assert done.stdout.endswith("not ok 2 - it [sum=7] # TODO reason\n")
     assert done.stderr == "known.toml: no case is named other*\n"
+
+
+def test_a_run_that_fails_is_written_as_a_scenario_and_as_the_smallest_that_fails_so(tmp_path: Path) -> None:
+    steps = """
+[matrix]
+op = ["max", "sum"]
+[[step]]
+call = "barrier"
+[[step]]
+call = "all_reduce"
+of = "x"
+op = "$op"
+but = { 3 = { op = "max" } }
+fault = { delay_ms = { 1 = 5 } }
+expect.ok = true
+[[step]]
+call = "barrier"
+"""
+    (tmp_path / "it.toml").write_text(HEAD + steps)
+
+    def test(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [RANKBRIDGE, "test", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    done = test("it.toml", "--record", "as_it_was.toml", "--shrink", "small.json", "--still", "1/1")
+    assert done.returncode == 1
+    recorded, shrunk = done.stderr.splitlines()
+    assert recorded == "as_it_was.toml: it [op=sum]"
+    assert shrunk.startswith("small.json: 1 steps, 2 ranks; ")
+    small = json.loads((tmp_path / "small.json").read_text())
+    assert small["tensors"] == {"x": {"dtype": "float32", "shape": [], "fill": "rank"}}
+    assert small["step"] == [{"call": "all_reduce", "of": "x", "but": {"1": {"op": "max"}}}]
+    again = test("as_it_was.toml", "small.json", "--report", "json")
+    failed = [json.loads(line)["message"] for line in again.stdout.splitlines()[1:]]
+    assert [it.partition(": expected success, got MISMATCH")[0] for it in failed] == [
+        "ok: ranks 0-3",
+        "ok: ranks 0-1",
+    ]
+    refused = test("it.toml", "--shrink", "small.toml", "--still", "4/3")
+    assert "--still is K/N, in K of N runs, as 2/3; not '4/3'" in refused.stderr

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankbridge import Gang, Outcome, Pending, RankBridgeError
+from rankbridge._plan.functions import Arguments
 from rankbridge._plan.operations import shares
 from rankbridge.harness.fills import for_rank
 from rankbridge.harness.operations import DECLARED
@@ -177,7 +178,7 @@ def of_one(call: Mapping[str, Any], tensors: Tensors, timeout: float) -> Called:
     return _called(int(call["rank"]), call, words, tensors, timeout)
 
 
-_WORDS = ("of", "value", "values", "tensors", "into", "dtype", "shape")
+_WORDS = ("of", "value", "values", "tensors", "into", "dtype", "shape", "args", "named")
 
 
 def _called(
@@ -204,6 +205,10 @@ def _called(
             if named is not None:
                 given = ({key: tensors.ref(name, rank) for key, name in named.items()},)
                 brought = {key: tensors.seen(name, rank) for key, name in named.items()}
+        case pb.BRINGS_ARGUMENTS:
+            refs = {key: tensors.ref(name, rank) for key, name in words.get("tensors", {}).items()}
+            names = tuple(words.get("tensors", {}).values())
+            given = (Arguments(tuple(words.get("args", ())), {**words.get("named", {}), **refs}),)
         case pb.BRINGS_EXPECTED:
             if "into" in words:
                 names = (words["into"],)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from rankbridge.harness.consistency import check_consistency
+from rankbridge.harness.consistency import check_consistency, check_load
+from rankbridge.harness.gangs import load_paths
 from rankbridge.harness.kinds import Record, shown
+from rankbridge.harness.points import point_of
 from rankbridge.harness.positions import Positions, line_and_column, positions_in_json, positions_in_toml
 from rankbridge.harness.problems import BadScenario, Findings, Path, Problem, nearest
 from rankbridge.harness.vocabulary import MOST_CASES, SCENARIO
@@ -52,14 +54,24 @@ class Case:
     def backend(self) -> str:
         """What moves its data. Fake where nothing happens to processes, which it has but one of."""
         given = self.data["gang"].get("backend")
-        needed = "gloo" if any(_PROCESS_FAULTS & it.keys() for it in faults_of(self.data)) else "fake"
-        return str(given or needed)
+        processes = any(_PROCESS_FAULTS & it.keys() for it in faults_of(self.data))
+        return str(given or ("gloo" if processes or self.load else "fake"))
+
+    @property
+    def load(self) -> tuple[str, ...]:
+        """Modules with functions: names, and absolute paths of files."""
+        return load_paths(self.data["gang"].get("load", ()), FilePath(self.file).parent)
 
     @property
     def limits(self) -> Mapping[str, int]:
         """Quotas of its ranks."""
         limits: Mapping[str, int] = self.data["gang"].get("limits", {})
         return limits
+
+    @property
+    def points(self) -> bool:
+        """Whether faults come at collectives of functions."""
+        return any(point_of(it.get("at", "")) for it in faults_of(self.data))
 
     @property
     def repeat(self) -> int:
@@ -133,6 +145,8 @@ def cases_in(text: str, file: str) -> list[Case]:
     data, positions = parsed(text, file)
     found = Findings()
     cases = _combinations(data, found)
+    for _, resolved in [] if found.problems else cases:
+        check_load(resolved["gang"].get("load", ()), FilePath(file).parent, ("gang", "load"), found)
     _raise(found, positions, file)
     lines = [positions.of(("step", place))[0] for place in range(len(data["step"]))]
     return [

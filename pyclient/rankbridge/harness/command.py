@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from rankbridge.harness.cases import load
+from rankbridge.harness.again import first_failed, record, record_smaller
+from rankbridge.harness.cases import Case, load
 from rankbridge.harness.gangs import NoGang, Pool
 from rankbridge.harness.known import KnownFailing, load_known
 from rankbridge.harness.problems import BadScenario
 from rankbridge.harness.reports import JsonLines, Report, Tap, junit
 from rankbridge.harness.running import Result, results_of, run
+from rankbridge.harness.writing import NoWord
 
 OK, FAILED, BAD_SCENARIO, NO_GANG = range(4)
 
@@ -23,6 +25,9 @@ def run_files(
     report: str = "tap",
     junit_file: Path | None = None,
     known_failing: str | None = None,
+    record_file: Path | None = None,
+    shrunk_file: Path | None = None,
+    still: tuple[int, int] = (2, 3),
     out: IO[str] = sys.stdout,
     complaints: IO[str] = sys.stderr,
 ) -> int:
@@ -33,12 +38,15 @@ def run_files(
         report: "tap" or "json".
         junit_file: Where results are written as JUnit's XML, too.
         known_failing: Name of a file with what is known to fail.
+        record_file: Where the first run that fails is written as a scenario.
+        shrunk_file: Where the smallest scenario that fails the same way is written.
+        still: A smaller one counts if it fails the same way in so many of so many runs.
         out: Where results go.
-        complaints: Where problems of files go.
+        complaints: Where problems of files go, and what was recorded.
 
     Returns:
-        0: all is as it should be. 1: something failed. 2: a file cannot be run, and nothing has run. 3: a gang did
-        not start.
+        0: all is as it should be. 1: something failed. 2: a file cannot be run, and nothing has run, or none can be
+        written. 3: a gang did not start.
     """
     try:
         known = load_known(known_failing) if known_failing else KnownFailing()
@@ -63,4 +71,29 @@ def run_files(
         status = NO_GANG
     if junit_file is not None:
         junit_file.write_text(junit(results))
+    if record_file is not None or shrunk_file is not None:
+        try:
+            _record(cases, results, record_file, shrunk_file, still, complaints)
+        except (OSError, NoWord) as error:
+            print(f"the scenario cannot be written: {error}", file=complaints)
+            status = status or BAD_SCENARIO
     return status or (FAILED if any(it.counts_as_failed for it in results) else OK)
+
+
+def _record(
+    cases: Sequence[Case],
+    results: Sequence[Result],
+    record_file: Path | None,
+    shrunk_file: Path | None,
+    still: tuple[int, int],
+    complaints: IO[str],
+) -> None:
+    failed = first_failed(cases, results)
+    if failed is None:
+        print("nothing failed: no scenario is written", file=complaints)
+        return
+    if record_file is not None:
+        record(*failed, record_file)
+        print(f"{record_file}: {failed[1].name}", file=complaints)
+    if shrunk_file is not None:
+        print(record_smaller(*failed, shrunk_file, still), file=complaints)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import Any
 
 from rankbridge._plan.dtypes import DTYPES
 from rankbridge.harness.operations import DECLARED
+from rankbridge.harness.points import Point, point_of
 from rankbridge.harness.problems import Findings, Path, nearest
 
 MOST_TENSOR_BYTES = 1 << 30
@@ -17,7 +19,9 @@ _STATES = ("arrived", "missing", "disagrees", "lost", "failed")
 
 def check_consistency(data: Mapping[str, Any], found: Findings) -> None:
     """Notes what contradicts itself in a scenario whose every word is right."""
-    check = _Check(int(data["gang"]["size"]), data.get("groups", {}), data["gang"].get("backend", ""), found)
+    gang = data["gang"]
+    check = _Check(int(gang["size"]), data.get("groups", {}), gang.get("backend", ""), found)
+    check.loads = "load" in gang
     check.scenario(data)
 
 
@@ -28,6 +32,13 @@ def check_step(
     check = _Check(size, groups, backend, found)
     check.names = None
     check.step(step, ())
+
+
+def check_load(load: str | Sequence[str], folder: FilePath, at: Path, found: Findings) -> None:
+    """Notes files of modules that are not there. Modules that are named, the ranks look for."""
+    for place, it in enumerate([load] if isinstance(load, str) else load):
+        if it.endswith(".py") and not (folder / it).is_file():
+            found.add(at if isinstance(load, str) else (*at, place), f"there is no file {folder / it}")
 
 
 class _Check:
@@ -41,6 +52,7 @@ class _Check:
         # None: not known here.
         self.names: set[str] | None = set()
         self.begun: dict[str, bool] = {}
+        self.loads = True
 
     def scenario(self, data: Mapping[str, Any]) -> None:
         """Checks all of it."""
@@ -85,6 +97,8 @@ class _Check:
             for word in ("but", "absent", "group", "as"):
                 if word in step:
                     self.found.add((*at, word), f"`{word}` goes with `call`")
+        if step.get("each") == []:
+            self.faults_alone(step, at)
         for place, one in enumerate(step.get("each", ())):
             inside = (*at, "each", place)
             self.ranks([one["rank"]], (*inside, "rank"), self.members(one, inside))
@@ -94,6 +108,16 @@ class _Check:
         for place, fault in enumerate([given] if isinstance(given, dict) else given):
             self.fault(fault, (*at, "fault") if isinstance(given, dict) else (*at, "fault", place))
         self.expected(step.get("expect", {}), (*at, "expect"))
+
+    def faults_alone(self, step: Mapping[str, Any], at: Path) -> None:
+        """A step without calls."""
+        if "fault" not in step:
+            self.found.add((*at, "each"), "a step without calls has a `fault`")
+        faults = step.get("fault", {})
+        for fault in faults if isinstance(faults, list) else [faults]:
+            for word in ("cancel", "delay_ms", "slow", "hold", "change"):
+                if word in fault:
+                    self.found.add((*at, "fault"), f"`{word}` is done to calls, and here are none")
 
     def members(self, step: Mapping[str, Any], at: Path) -> list[int]:
         """Members of the group of a call."""
@@ -137,16 +161,38 @@ class _Check:
 
     def fault(self, fault: Mapping[str, Any], at: Path) -> None:
         """A fault that can be had."""
-        for word in (*_FAULTS_OF_PROCESSES, "cancel", "delay_ms"):
+        for word in (*_FAULTS_OF_PROCESSES, "cancel", "delay_ms", "hold", "change"):
             if word in fault:
                 self.ranks(map(int, fault[word]), (*at, word))
             if word in fault and word in _FAULTS_OF_PROCESSES and self.backend == "fake":
                 self.found.add((*at, word), "ranks on the backend fake share one process: take gloo")
+        if (point := point_of(fault.get("at", ""))) is not None:
+            self.point(point, fault, (*at, "at"))
+        elif word := next((it for it in ("hold", "change") if it in fault), ""):
+            self.found.add((*at, word), f"`{word}` needs `at`: a collective of a function")
         if "after_ms" in fault and "at" in fault:
             self.found.add((*at, "at"), "a fault has `after_ms` or `at`, not both")
         drawn = fault.get("after_ms")
         if isinstance(drawn, list) and drawn[0] > drawn[1]:
             self.found.add((*at, "after_ms"), "the first is more than the second")
+
+    def point(self, point: Point, fault: Mapping[str, Any], at: Path) -> None:
+        """A collective of a function to which a rank can come."""
+        if not self.loads:
+            self.found.add(at, "a gang without `load` has no functions, and no collectives of theirs")
+            return
+        if self.backend in ("fake", "mpi"):
+            self.found.add(
+                at, f"functions on the backend {self.backend} have no torch.distributed: take gloo"
+            )
+        if point.group and point.group not in self.groups:
+            self.found.add(at, f"there is no group `{point.group}`{nearest(point.group, self.groups)}")
+        members = self.groups.get(point.group or "world", [])
+        if point.rank is not None:
+            self.ranks([point.rank], at, members)
+            for word in ("hold", "change", "delay_ms"):
+                if word in fault and list(map(int, fault[word])) != [point.rank]:
+                    self.found.add(at, f"`{word}` is done to the rank that comes there")
 
     def expected(self, expect: Mapping[str, Any], at: Path) -> None:
         """Expectations that can be met."""

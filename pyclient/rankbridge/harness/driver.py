@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from rankbridge import RankBridgeError
-from rankbridge.harness.consistency import check_step
+from rankbridge.harness.consistency import check_load, check_step
 from rankbridge.harness.faults import Injector, send
-from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, start
+from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, load_paths, start
 from rankbridge.harness.judging import Failure, Happened, judge
 from rankbridge.harness.lines import Malformed, Output, objects_of, when_hung_up
 from rankbridge.harness.problems import Findings
+from rankbridge.harness.recording import Recording
 from rankbridge.harness.requests import PROTOCOL, record_of
 from rankbridge.harness.session import FORM_TIMEOUT_S, Going, Session
 from rankbridge.harness.wire import as_json, error_as_json, tensor_as_json, tensor_of
+from rankbridge.harness.writing import NoWord
 
 DEFAULT_TIMEOUT_MS = 10_000
 MOST_AT_ONCE = 64
@@ -35,19 +37,20 @@ class Refused(Exception):
     """A request that cannot be done; nothing was."""
 
 
-def drive(stdin: int = 0, stdout: int = 1) -> int:
+def drive(stdin: int = 0, stdout: int = 1, record: Path | None = None) -> int:
     """Answers requests until the input ends; then ends the gang.
 
     Args:
         stdin: File descriptor that requests come from.
         stdout: File descriptor that answers go to.
+        record: Where the session is written as a scenario; a second gang's beside it.
 
     Returns:
         0, or 2 after a line that is no request.
     """
     output = Output(stdout)
     when_hung_up(stdin, output)
-    driver = Driver(output)
+    driver = Driver(output, record)
     status = OK
     try:
         for request in objects_of(stdin):
@@ -69,9 +72,12 @@ class Driver:
     answered when they end, while others begin.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, record: Path | None = None) -> None:
         """Has no gang yet."""
         self._output = output
+        self._record = record
+        self._recording: Recording | None = None
+        self._opened = 0
         self._gang: RunningGang | None = None
         self._session: Session | None = None
         self._entered = contextlib.ExitStack()
@@ -153,24 +159,43 @@ class Driver:
         folder = Path(request["folder"]) if "folder" in request else None
         if folder is not None and not folder.is_dir():
             raise Refused(f"there is no folder {request['folder']!r}")
+        found = Findings()
+        check_load(request.get("load", ()), Path.cwd(), ("load",), found)
+        if found.problems:
+            raise Refused(next(iter(found.problems.values())).text)
         limits = tuple(request.get("limits", {}).items())
-        gang = start(Wanted(request["size"], request.get("backend", "gloo"), limits))
+        load = load_paths(request.get("load", ()), Path.cwd())
+        gang = start(
+            Wanted(
+                request["size"], request.get("backend", "gloo"), limits, load, request.get("points", False)
+            )
+        )
         gang.reports.listener = self._output.event
         self._gang, self._folder = gang, folder
         self._entered.enter_context(gang.client.session())
         seed = request.get("seed", 0)
         self._session = Session(gang, request.get("timeout_ms", DEFAULT_TIMEOUT_MS) / 1000, seed)
         self._draws = random.Random(seed)
+        self._opened += 1
+        if self._record is not None:
+            number = f"-{self._opened}" if self._opened > 1 else ""
+            path = self._record.with_stem(f"{self._record.stem}{number}")
+            self._recording = Recording(request, path)
         ranks = [{"rank": rank, "pid": pid} for rank, pid in sorted(gang.pids.items())]
         return {"ok": {"protocol": PROTOCOL, "ranks": ranks}}
 
     def _create(self, session: Session, request: Mapping[str, Any]) -> Answer:
         session.tensors.make(request["name"], request, session.groups["world"], session.seed)
+        if self._recording is not None:
+            self._recording.created(request)
         return {"ok": {}}
 
     def _put(self, session: Session, request: Mapping[str, Any]) -> Answer:
         for rank in self._ranks(session, request):
-            session.tensors.put(request["name"], rank, tensor_of(request, rank, session.seed, self._folder))
+            tensor = tensor_of(request, rank, session.seed, self._folder)
+            session.tensors.put(request["name"], rank, tensor)
+            if self._recording is not None:
+                self._recording.put(request, tensor)
         return {"ok": {}}
 
     def _get(self, session: Session, request: Mapping[str, Any]) -> Answer:
@@ -195,6 +220,8 @@ class Driver:
 
     def _groups(self, session: Session, request: Mapping[str, Any]) -> Answer:
         session.new_groups(request.get("groups", {}))
+        if self._recording is not None:
+            self._recording.groups(request.get("groups", {}))
         return {"ok": {"groups": {name: list(ranks) for name, ranks in session.groups.items()}}}
 
     def _call(self, session: Session, request: Mapping[str, Any]) -> None:
@@ -205,9 +232,13 @@ class Driver:
             self._refuse(request["id"], found)
             return
         going = session.begin(step)
+        if self._recording is not None:
+            self._recording.begun(request)
 
         def answer() -> Answer:
             happened, missed = session.end(going)
+            if self._recording is not None:
+                self._recording.ended(request["id"], happened)
             failures = judge(happened, step["expect"]) if "expect" in step else []
             failures += [Failure("fault", it) for it in missed]
             session.settle(happened)
@@ -232,6 +263,8 @@ class Driver:
                 except RankBridgeError:
                     # The rank has not got it yet, or is gone.
                     withdrawn[str(call.rank)] = False
+        if self._recording is not None:
+            self._recording.cancelled(request, [int(rank) for rank, it in withdrawn.items() if it])
         return {"ok": {"withdrawn": withdrawn}}
 
     def _fault(self, session: Session, request: Mapping[str, Any]) -> None:
@@ -246,6 +279,9 @@ class Driver:
             self._refuse(request["id"], found)
             return
         injector = Injector(session.gang, [fault], self._draws, "")
+        injector.arm()
+        if self._recording is not None:
+            self._recording.fault(fault)
         session.disturbed = True
         injector.begin()
 
@@ -258,6 +294,8 @@ class Driver:
     def _form(self, session: Session, request: Mapping[str, Any]) -> Answer:
         timeout = request["timeout_ms"] / 1000 if "timeout_ms" in request else FORM_TIMEOUT_S
         happened = session.form(timeout)
+        if self._recording is not None:
+            self._recording.formed(request, happened)
         failures = judge(happened, request["expect"]) if "expect" in request else []
         if failures:
             return _unexpected(failures)
@@ -280,6 +318,12 @@ class Driver:
             self._entered.close()
             self._gang.end()
         self._gang = self._session = None
+        if self._recording is not None:
+            try:
+                self._recording.write()
+            except (OSError, NoWord) as error:
+                self._output.event({"event": "not recorded", "reason": str(error)})
+        self._recording = None
 
 
 _DO: dict[str, Callable[[Driver, Session, Mapping[str, Any]], Answer | None]] = {

@@ -15,6 +15,8 @@ from typing import Any
 from rankbridge import RankBridgeError
 from rankbridge.harness.control_links import NotPermittedError, close_link
 from rankbridge.harness.gangs import RunningGang
+from rankbridge.harness.point_server import Armed
+from rankbridge.harness.points import Point, point_of
 
 _POLL_S = 0.002
 _SLOW_S = 0.02
@@ -41,20 +43,47 @@ class Injector:
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._failures: list[str] = []
-        self._done = 0
+        self._late: list[str] = []
+        self._points: list[tuple[int, Point, Mapping[str, Any]]] = []
         for fault in faults:
-            if "delay_ms" in fault:
-                continue
-            after = fault.get("after_ms", 0)
-            seconds = (rng.uniform(*after) if isinstance(after, list) else after) / 1000
-            context = contextvars.copy_context()
-            run = (context.run, self._run, fault, seconds)
-            self._threads.append(threading.Thread(target=run[0], args=run[1:], daemon=True))
+            if (point := _point(fault)) is not None:
+                ranks = ranks_of(fault)
+                if point.rank is not None:
+                    self._points.append((point.rank, point, fault))
+                else:
+                    self._points += [(it, point, _of_rank(fault, it)) for it in ranks]
+            elif "delay_ms" not in fault:
+                after = fault.get("after_ms", 0)
+                seconds = (rng.uniform(*after) if isinstance(after, list) else after) / 1000
+                self._thread(self._run, fault, seconds)
+
+    def arm(self) -> None:
+        """Tells ranks at which collectives they are to wait: before the calls begin.
+
+        Raises:
+            LookupError: A rank does not answer, or the gang has no points.
+        """
+        armed: list[Armed] = []
+        for rank, point, fault in self._points:
+            try:
+                if self._gang.points is None:
+                    raise LookupError(f"collectives of functions are no points in this gang: {point.text}")
+                armed.append(self._gang.points.arm(self._pids[rank], point))
+            except LookupError:
+                for it in armed:
+                    it.go()
+                raise
+            self._thread(self._run_at, armed[-1], rank, fault)
 
     def begin(self) -> None:
         """Lets time run."""
         for thread in self._threads:
             thread.start()
+
+    def _thread(self, run: Callable[..., None], *arguments: object) -> None:
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(run, *arguments), daemon=True)
+        self._threads.append(thread)
 
     def done(self, timeout: float) -> list[str]:
         """Waits until all has been done, and gives what could not be."""
@@ -68,19 +97,37 @@ class Injector:
         self._over.set()
         for thread in self._threads:
             thread.join()
-        late = len(self._threads) - self._done - len(self._failures)
-        return [*self._failures, *(["the step had ended before the fault came"] if late > 0 else [])]
+        return [*self._failures, *dict.fromkeys(self._late)]
 
     def _run(self, fault: Mapping[str, Any], seconds: float) -> None:
         too_late = not self._reached(fault["at"]) if "at" in fault else seconds and self._over.wait(seconds)
         if too_late:
-            return
+            self._late.append("the step had ended before the fault came")
+        else:
+            self._try(fault)
+
+    def _run_at(self, armed: Armed, rank: int, fault: Mapping[str, Any]) -> None:
+        """Waits until a rank is at a collective, does the fault, and lets the rank go on."""
+        try:
+            while not armed.reached.wait(_POLL_S):
+                if self._over.is_set():
+                    self._late.append(f"rank {rank} did not come to the {armed.point.text}")
+                    return
+            if "hold" in fault:
+                self._over.wait()
+            self._over.wait(fault.get("delay_ms", {}).get(str(rank), 0) / 1000)
+            if "slow" not in fault:
+                self._try(fault)
+        finally:
+            armed.go(fault.get("change", {}).get(str(rank)))
+        if "slow" in fault:
+            self._try(fault)
+
+    def _try(self, fault: Mapping[str, Any]) -> None:
         try:
             self._do(fault)
         except (OSError, LookupError, NotPermittedError, RankBridgeError) as error:
             self._failures.append(f"the fault cannot be had: {error}")
-        else:
-            self._done += 1
 
     def _reached(self, point: str) -> bool:
         """Waits until a rank is at a point; False: the step ended before."""
@@ -129,5 +176,21 @@ def send(pids: Sequence[int], signum: signal.Signals) -> None:
 
 def delays(faults: Sequence[Mapping[str, Any]]) -> Callable[[int], float]:
     """Gives by how many seconds a rank is called late."""
-    late = {int(rank): ms / 1000 for fault in faults for rank, ms in fault.get("delay_ms", {}).items()}
+    before = [it for it in faults if _point(it) is None]
+    late = {int(rank): ms / 1000 for fault in before for rank, ms in fault.get("delay_ms", {}).items()}
     return lambda rank: late.get(rank, 0.0)
+
+
+def ranks_of(fault: Mapping[str, Any]) -> list[int]:
+    """Gives the ranks that a fault hits."""
+    (hit,) = (it for word, it in fault.items() if word not in ("at", "after_ms"))
+    return [int(rank) for rank in hit]
+
+
+def _of_rank(fault: Mapping[str, Any], rank: int) -> Mapping[str, Any]:
+    """Gives the part of a fault that hits one rank."""
+    return {word: [rank] if isinstance(it, list) and word != "after_ms" else it for word, it in fault.items()}
+
+
+def _point(fault: Mapping[str, Any]) -> Point | None:
+    return point_of(fault.get("at", ""))

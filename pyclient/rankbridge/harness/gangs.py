@@ -17,6 +17,7 @@ from typing import Any
 
 import rankbridge
 from rankbridge import Gang
+from rankbridge.harness.point_server import VARIABLE, PointServer
 
 START_TIMEOUT_S = 120.0
 END_TIMEOUT_S = 15.0
@@ -36,16 +37,31 @@ class Wanted:
         size: Ranks.
         backend: What moves its data.
         limits: Quotas of each rank, as options of `up` without dashes.
+        load: Modules with functions: names, and absolute paths of files.
+        points: Collectives of functions are points for faults.
     """
 
     size: int
     backend: str = "gloo"
     limits: tuple[tuple[str, int], ...] = ()
+    load: tuple[str, ...] = ()
+    points: bool = False
 
     def __str__(self) -> str:
         """Gives for example ``4 ranks on gloo``."""
         quotas = "".join(f", {name} {value}" for name, value in self.limits)
-        return f"{self.size} ranks on {self.backend}{quotas}"
+        loaded = f" with {', '.join(map(_file_name, self.load))}" if self.load else ""
+        return f"{self.size} ranks on {self.backend}{quotas}{loaded}"
+
+
+def load_paths(load: str | Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Gives modules as the word `load` of a gang names them, with absolute paths of those that are files."""
+    named = [load] if isinstance(load, str) else load
+    return tuple(str((folder / it).resolve()) if it.endswith(".py") else it for it in named)
+
+
+def _file_name(module: str) -> str:
+    return Path(module).name if module.endswith(".py") else module
 
 
 def command() -> list[str]:
@@ -131,12 +147,14 @@ class RunningGang:
         wanted: What it is.
         client: What drives it; its own session is the shared one.
         reports: What `up` reports.
+        points: Where ranks wait at collectives of functions. None: they do not.
     """
 
     wanted: Wanted
     client: Gang
     process: subprocess.Popen[bytes]
     reports: Reports
+    points: PointServer | None
 
     @property
     def pids(self) -> dict[int, int]:
@@ -150,6 +168,8 @@ class RunningGang:
 
     def end(self) -> None:
         """Ends every rank, and waits for that."""
+        if self.points is not None:
+            self.points.close()
         with contextlib.suppress(rankbridge.RankBridgeError, OSError):
             self.client.close()
         end(self.process)
@@ -173,30 +193,46 @@ def start(wanted: Wanted, options: Sequence[str] = ()) -> RunningGang:
     Raises:
         NoGang: It did not start in time. Nothing is left of it.
     """
+    with contextlib.ExitStack() as undo:
+        points = PointServer() if wanted.points else None
+        if points is not None:
+            undo.callback(points.close)
+        process = _begun(wanted, options, points)
+        undo.callback(end, process)
+        reports = Reports(process)
+        gang = RunningGang(wanted, _connected(wanted, process, reports), process, reports, points)
+        undo.pop_all()
+        return gang
+
+
+def _begun(wanted: Wanted, options: Sequence[str], points: PointServer | None) -> subprocess.Popen[bytes]:
+    """Starts the process of `up`. Raises NoGang."""
     quotas = [it for name, value in wanted.limits for it in (f"--{name.replace('_', '-')}", str(value))]
     arguments = ["up", "--size", str(wanted.size), "--backend", wanted.backend, "--report", "json"]
+    arguments += [it for module in wanted.load for it in ("--load", module)]
+    environment = {name: it for name, it in os.environ.items() if name != VARIABLE}
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*command(), *arguments, "--exit-on-stdin-close", *quotas, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=environment if points is None else {**environment, VARIABLE: points.path},
         )
     except OSError as error:
         raise NoGang(f"{wanted} did not start: {error}") from error
-    reports = Reports(process)
+
+
+def _connected(wanted: Wanted, process: subprocess.Popen[bytes], reports: Reports) -> Gang:
+    """Waits until a gang is ready, and connects to it. Raises NoGang."""
     try:
         if not reports.wait_until(lambda: reports.ready is not None, START_TIMEOUT_S):
             late = "" if process.poll() is not None else f"it was not ready after {START_TIMEOUT_S:.0f} s; "
             raise NoGang(f"{wanted} did not start: {late}{reports.why()}")
         assert reports.ready is not None
-        client = rankbridge.connect(reports.ready, session=False, calls="ranks")
-    except BaseException as error:
-        end(process)
-        if isinstance(error, (rankbridge.RankBridgeError, OSError)):
-            raise NoGang(f"{wanted} did not start: {error}") from error
-        raise
-    return RunningGang(wanted, client, process, reports)
+        return rankbridge.connect(reports.ready, session=False, calls="ranks")
+    except (rankbridge.RankBridgeError, OSError) as error:
+        raise NoGang(f"{wanted} did not start: {error}") from error
 
 
 class Pool:

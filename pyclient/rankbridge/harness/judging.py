@@ -135,9 +135,14 @@ _NOTHING = object()
 
 def _unlike(got: Any, wanted: Any) -> str:
     """Says how a result differs from a literal of a scenario."""
-    if not isinstance(got, Tensor):
+    match got, wanted:
         # JSON has lists alone.
-        got = list(got) if isinstance(got, tuple) else got
+        case (list() | tuple(), list()) if len(got) == len(wanted):
+            return next(filter(None, map(_unlike, got, wanted)), "")
+        case (dict(), dict()) if got.keys() == wanted.keys():
+            differs = ((key, _unlike(it, wanted[key])) for key, it in got.items())
+            return next((f"{key}: {text}" for key, text in differs if text), "")
+    if not isinstance(got, Tensor):
         return "" if got == wanted else f"expected {wanted!r}, got {got!r}"
     try:
         literal = np.asarray(wanted)
@@ -300,6 +305,26 @@ def _within_ms(happened: Happened, expected: int) -> list[Failure]:
     )
 
 
+def _raised(happened: Happened, expected: Mapping[str, Any]) -> list[Failure]:
+    def check(error: RankBridgeError, wanted: Mapping[str, Any]) -> str:
+        raised = error.raised
+        if raised is None:
+            return f"expected an exception of a function, got {error}"
+        fits = {
+            "type": raised.type == wanted.get("type"),
+            "text": str(wanted.get("text")) in raised.text,
+            "where": raised.where.startswith(str(wanted.get("where"))),
+            "rank": raised.rank == wanted.get("rank"),
+        }
+        for word, value in wanted.items():
+            if not fits[word]:
+                got = f"{raised.type}: {raised.text} (rank {raised.rank}, {raised.where})"
+                return f"expected {word} {value!r}, got {got}"
+        return ""
+
+    return _of_errors("raised", happened, expected, check)
+
+
 _WORDS: dict[str, Callable[[Happened, Any], list[Failure]]] = {
     "ok": _ok,
     "error": _error,
@@ -310,4 +335,5 @@ _WORDS: dict[str, Callable[[Happened, Any], list[Failure]]] = {
     "kept": _kept,
     "replaced": _replaced,
     "within_ms": _within_ms,
+    "raised": _raised,
 }

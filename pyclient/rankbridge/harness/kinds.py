@@ -30,7 +30,7 @@ class Kind(Protocol):
         """Gives it in words."""
 
 
-def _scalar(check: Callable[[Any, object], str]) -> Callable[[Any, object, Path, Findings, bool], None]:
+def scalar(check: Callable[[Any, object], str]) -> Callable[[Any, object, Path, Findings, bool], None]:
     """Makes `check` of what tells what is wrong with a value, with references taken care of."""
 
     def checked(self: Any, value: object, at: Path, found: Findings, by_rank: bool) -> None:
@@ -56,7 +56,7 @@ class Text:
             return f"expected text, got {shown(value)}"
         return "" if 0 < len(value) <= self.longest else f"expected 1 to {self.longest} characters"
 
-    check = _scalar(_wrong)
+    check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
@@ -79,7 +79,7 @@ class Whole:
             return f"expected a whole number, got {shown(value)}"
         return "" if self.low <= value <= self.high else f"expected {self}, got {value}"
 
-    check = _scalar(_wrong)
+    check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
@@ -102,7 +102,7 @@ class Number:
         ok = isinstance(value, (int, float)) and not isinstance(value, bool)
         return "" if ok else f"expected a number, got {shown(value)}"
 
-    check = _scalar(_wrong)
+    check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
@@ -120,7 +120,7 @@ class Flag:
     def _wrong(self, value: object) -> str:
         return "" if isinstance(value, bool) else f"expected true or false, got {shown(value)}"
 
-    check = _scalar(_wrong)
+    check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
@@ -144,7 +144,7 @@ class Choice:
         listed = self.what or f"one of {', '.join(self.values)}"
         return f"expected {listed}, got {shown(value)}{nearest(value, self.values)}"
 
-    check = _scalar(_wrong)
+    check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""

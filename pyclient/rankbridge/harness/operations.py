@@ -10,15 +10,15 @@ from rankbridge._plan.operations import OPERATIONS
 from rankbridge.harness.kinds import Anything, Choice, Flag, Kind, Many, Named, Text, Whole, Word
 from rankbridge.v1 import (
     collective_service_pb2,
+    function_service_pb2,
     object_service_pb2,
     options_pb2 as pb,
     point_to_point_service_pb2,
 )
 from rankbridge.v1.operation_service_pb2 import Operation
 
-_FILES = frozenset(
-    it.DESCRIPTOR.name for it in (collective_service_pb2, object_service_pb2, point_to_point_service_pb2)
-)
+_SERVICES = (collective_service_pb2, function_service_pb2, object_service_pb2, point_to_point_service_pb2)
+_FILES = frozenset(it.DESCRIPTOR.name for it in _SERVICES)
 
 _TENSOR = Text()
 
@@ -35,6 +35,11 @@ _BROUGHT: dict[int, dict[str, Word]] = {
         "into": Word(_TENSOR, "Name of the tensor that takes what comes."),
         "dtype": Word(Choice(tuple(DTYPES), "a dtype"), "The dtype that must come."),
         "shape": Word(Many(Whole(0)), "The shape that must come.", by_rank=True),
+    },
+    pb.BRINGS_ARGUMENTS: {
+        "args": Word(Many(Anything(), most=1000), "The function's arguments by place.", by_rank=True),
+        "named": Word(Named(Anything()), "Its arguments by name.", by_rank=True),
+        "tensors": Word(Named(_TENSOR), "Names of tensors, by the name of the argument that each is."),
     },
 }
 """Words for what is brought, by the proto's `Brings`."""
@@ -89,7 +94,7 @@ def _declared(name: str, request: Any) -> Declared:
     of_all, of_one = dict(_BROUGHT[options.brings]), dict(_BROUGHT[options.brings])
     for field in request.fields:
         brought = field.name == "ref_id" or (
-            field.message_type is not None and field.message_type.name == "Value"
+            field.message_type is not None and field.message_type.name in ("Value", "Argument")
         )
         choice = field.containing_oneof is not None and len(field.containing_oneof.fields) > 1
         if field.name == "call" or brought or choice:
@@ -110,8 +115,7 @@ DECLARED: dict[str, Declared] = {
     for name, field in Operation.DESCRIPTOR.fields_by_name.items()
     if name in OPERATIONS and field.message_type is not None and field.message_type.file.name in _FILES
 }
-"""By name: the collectives, those of values, and what members send each other.
+"""By name: the collectives, those of values, what members send each other, and functions that the ranks have loaded.
 
-Programs, coalesced calls, graphs, queues and functions are not among them: they take other calls, belong to a session,
-or to a module that ranks have loaded.
+Programs, coalesced calls, graphs and queues are not among them: they take other calls, or belong to a session.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankbridge.harness.kinds import Choice, Either, Many, Named, Record, Text, Whole, Word
+from rankbridge.harness.kinds import Choice, Either, Flag, Many, Named, Record, Text, Whole, Word
 from rankbridge.harness.vocabulary import EXPECT, FAULT, GANG, MOST_MS, MOST_RANKS, ONE_CALL, STEP, TENSOR
 
 PROTOCOL = 1
@@ -39,6 +39,10 @@ _DO: dict[str, tuple[str, dict[str, Word]]] = {
             "protocol": Word(Whole(PROTOCOL, PROTOCOL), "Version of this protocol: 1.", required=True),
             **GANG.words,
             "backend": Word(GANG.words["backend"].kind, "What moves the data. Not given: gloo."),
+            "load": Word(GANG.words["load"].kind, "As of a gang; files are from the driver's folder."),
+            "points": Word(
+                Flag(), "Faults can come at collectives of functions, which cost a little more then."
+            ),
             "folder": Word(Text(4000), "Folder of files."),
             "timeout_ms": Word(_MS, "Of each call that has none of its own. Not given: 10,000."),
             "seed": Word(Whole(0, 2**63 - 1), "Of whatever is drawn."),

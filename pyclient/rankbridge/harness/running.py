@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from rankbridge import RankBridgeError, RankStatus
 from rankbridge.harness.cases import Case
+from rankbridge.harness.concrete import seed_of
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
 from rankbridge.harness.judging import Failure, Happened, judge, judged
 from rankbridge.harness.session import FORM_TIMEOUT_S, Going, Session, opened
@@ -32,6 +33,7 @@ class Result:
         case: Name of the case, without the repetition.
         events: What `up` reported meanwhile, of a case that failed.
         known: Why it is known to fail. Empty: it is not.
+        repetition: Which one it is of, from 0. None: of all of them.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Result:
     case: str = ""
     events: list[dict[str, Any]] = field(default_factory=list)
     known: str = ""
+    repetition: int | None = None
 
     @property
     def counts_as_failed(self) -> bool:
@@ -97,16 +100,16 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
     Raises:
         NoGang: A gang did not start.
     """
-    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items())))
+    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items()), case.load, case.points))
     name = f"{case.name} ({repetition + 1} of {case.repeat})" if case.repeat > 1 else case.name
-    result = Result(name, case.file, case=case.name)
+    result = Result(name, case.file, case=case.name, repetition=repetition)
     started = time.monotonic()
     before = len(gang.reports.events)
     try:
         if lacking := _lacking(case, gang):
             result.status, result.reason = "skipped", lacking
             return result
-        with opened(gang, case.timeout_ms / 1000, case.data.get("seed", 0) + 1000 * repetition) as session:
+        with opened(gang, case.timeout_ms / 1000, seed_of(case, repetition)) as session:
             _Run(case, session, result, seen).run()
     except NoGang as error:
         # What was found out before says more.
@@ -120,6 +123,9 @@ def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
         result.took = time.monotonic() - started
     if result.status == "failed":
         result.events = list(gang.reports.events)[before:]
+    if gang.wanted.load:
+        # What its modules keep is no other case's.
+        pool.drop(gang)
     return result
 
 

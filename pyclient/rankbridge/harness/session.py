@@ -85,6 +85,7 @@ class Session:
             agendas = [Agenda(each, late(rank), at_once) for rank, each in by_rank.items()]
         self.disturbed |= any("delay_ms" not in it for it in faults)
         injector = Injector(self.gang, faults, self._rng, operation_id)
+        injector.arm()
         begun = begin(self.gang.client, agendas)
         injector.begin()
         return Going(step, begun, injector)
@@ -93,7 +94,7 @@ class Session:
         """Waits for the end of a step; gives what happened, and which faults did not."""
         calls = going.begun.ended()
         took = going.begun.took
-        missed = going.injector.end()
+        missed = going.injector.end() if calls else going.injector.done(self.timeout)
         happened = self.happened(calls, took)
         for call in calls:
             assert call.outcome is not None
@@ -107,7 +108,8 @@ class Session:
         """Forgets elements that a step has changed, or may have."""
         for call in happened.calls:
             error = call.outcome.error if call.outcome else None
-            changes = call.options.get("in_place") or "expected" in call.options
+            in_place = call.options.get("in_place") or call.operation == "call_function"
+            changes = in_place or "expected" in call.options
             if changes and (error is None or error.indefinite):
                 for name in call.names:
                     self.tensors.forget(name, call.rank)

@@ -20,11 +20,14 @@ from rankbridge.harness.kinds import (
     Word,
 )
 from rankbridge.harness.operations import DECLARED
+from rankbridge.harness.points import PointText
 
 MOST_RANKS = 256
 MOST_CASES = 10_000
 MOST_MS = 600_000
 BACKENDS = ("gloo", "fake", "mpi", "nccl")
+
+_REDUCE_OPS = ("sum", "product", "min", "max", "avg", "band", "bor", "bxor")
 
 _RANK = Whole(0, MOST_RANKS - 1)
 _RANKS = Many(_RANK)
@@ -49,7 +52,12 @@ GANG = Record(
     {
         "size": Word(Whole(1, MOST_RANKS), "Ranks.", required=True),
         "backend": Word(
-            Choice(BACKENDS), "What moves the data. Not given: fake, without faults of processes, else gloo."
+            Choice(BACKENDS),
+            "What moves the data. Not given: fake; with `load` or faults of processes, gloo.",
+        ),
+        "load": Word(
+            Either((Text(4000), Many(Text(4000), 1, 100))),
+            "Modules with functions, as `rankbridge up --load`: a file (from the scenario's folder) or a name.",
         ),
         "limits": Word(Record("limits", _LIMITS), "Quotas of each rank."),
     },
@@ -95,6 +103,14 @@ TENSOR = Record(
     },
 )
 
+_CHANGE = Record(
+    "change",
+    {
+        "op": Word(Choice(_REDUCE_OPS), "Reduce op."),
+        "root_rank_in_group": Word(_RANK, "The source, or the destination."),
+    },
+    one_of=("op", "root_rank_in_group"),
+)
 FAULT = Record(
     "fault",
     {
@@ -103,21 +119,39 @@ FAULT = Record(
         "cont": Word(_RANKS, "SIGCONT to them."),
         "slow": Word(_RANKS, "They run for half of the time, until the step ends: stopped for 20 of 40 ms."),
         "drop_link": Word(_RANKS, "Closes the control links between these ranks and rank 0."),
-        "delay_ms": Word(ByRank(Whole(0, MOST_MS)), "These ranks are called so much later than the others."),
+        "delay_ms": Word(
+            ByRank(Whole(0, MOST_MS)),
+            "These ranks are called so much later than the others; at a collective, enter it so much later.",
+        ),
         "cancel": Word(_RANKS, "Withdraws the calls of these ranks."),
+        "hold": Word(_RANKS, "They wait at a collective until the step ends."),
+        "change": Word(
+            ByRank(_CHANGE), "They ask at a collective for something else than the function says."
+        ),
         "after_ms": Word(
             Either((Whole(0, MOST_MS), Many(Whole(0, MOST_MS), 2, 2))),
             "When, from the step's begin. A list: between the two, drawn by the scenario's seed and the repetition.",
         ),
         "at": Word(
-            Choice(("waiting", "entered")),
-            "When instead: as soon as a rank waits for the others; has entered the backend.",
+            Either((Choice(("waiting", "entered")), PointText())),
+            "When instead: as soon as a rank waits for the others; has entered the backend. Or before a function "
+            "enters a collective of torch.distributed: on each rank of the fault, or on the rank that it names; the "
+            "rank goes on after the fault.",
         ),
     },
-    one_of=("kill", "stop", "cont", "slow", "drop_link", "delay_ms", "cancel"),
+    one_of=("kill", "stop", "cont", "slow", "drop_link", "delay_ms", "cancel", "hold", "change"),
 )
 
 _NAMES = Named(_RANKS, "state")
+_RAISED = Record(
+    "raised",
+    {
+        "type": Word(Text(), 'Name of its class: "ValueError".'),
+        "text": Word(Text(), "Its text has this in it."),
+        "where": Word(Text(), 'Line of the module that raised it, or a begin of that: "app.py:88 in train".'),
+        "rank": Word(_RANK, "Rank on which it was raised."),
+    },
+)
 _EXPECTED: dict[str, Word] = {
     "ok": Word(
         Either(
@@ -148,6 +182,7 @@ _EXPECTED: dict[str, Word] = {
     "kept": Word(Many(_NAME), "The same, but on ranks that were replaced."),
     "replaced": Word(_RANKS, "Ranks that have another process than before; no others have."),
     "within_ms": Word(_MS, "Longest time from the step's begin to its end."),
+    "raised": Word(_RAISED, "Exception of a function that every FUNCTION_FAILED shows."),
 }
 SOMETIMES = Record("sometimes", _EXPECTED)
 EXPECT = Record(
@@ -194,7 +229,10 @@ STEP = Record(
             Choice(_OF_GROUPS, "an operation of all members (others stand in `each`)"),
             "Operation that all members of the group are called for.",
         ),
-        "each": Word(Many(ONE_CALL, 1, 1000), "Calls of single ranks; of each rank in this order."),
+        "each": Word(
+            Many(ONE_CALL, 0, 1000),
+            "Calls of single ranks; of each rank in this order. An empty list: the faults alone.",
+        ),
         "form": Word(Flag(), "Forms the next generation."),
         "await": Word(_NAME, "Waits for a step that was not waited for."),
         "but": Word(_BUT, "Other arguments of some ranks."),

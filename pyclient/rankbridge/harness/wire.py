@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def error_as_json(error: RankBridgeError) -> dict[str, Any]:
         "message": error.message,
         "indefinite": error.indefinite,
         **{name: it for name in fields if (it := getattr(error, name)) not in ("", None)},
+        **({"raised": asdict(error.raised)} if error.raised is not None else {}),
         "ranks": details,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .options import Command, Options
+from .options import FILE, Command, Option, Options
 
 _HELP = """Drive a gang by lines of JSON: a request on each line of standard input, an answer with its id on a line of
 standard output, in the words of scenarios.
@@ -21,7 +21,19 @@ words.
 def _run(options: Options) -> int:
     from rankbridge.harness import driver
 
-    return driver.drive()
+    return driver.drive(record=options.record)
 
 
-COMMAND = Command("drive", _run, [], help=_HELP)
+COMMAND = Command(
+    "drive",
+    _run,
+    [
+        Option(
+            "--record",
+            type=FILE,
+            metavar="FILE",
+            help="write the session into FILE, as a scenario that does the same and expects what came of it",
+        ),
+    ],
+    help=_HELP,
+)

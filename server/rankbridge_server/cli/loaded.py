@@ -20,8 +20,10 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions
 
     world = None
     if backend.name in ("gloo", "nccl"):
+        from ..job import points
         from ..job.interfaces import interface_of
         from ..job.torch_world import TorchWorld
 
+        points.begin()
         world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
     return FunctionHost(with_built_in(REGISTRY), backend.tensors, world)

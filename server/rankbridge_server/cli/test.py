@@ -32,7 +32,18 @@ def _run(options: Options) -> int:
         report=options.report,
         junit_file=options.junit,
         known_failing=options.known_failing,
+        record_file=options.record,
+        shrunk_file=options.shrink,
+        still=_still(options.still),
     )
+
+
+def _still(text: str) -> tuple[int, int]:
+    """Reads K/N. Raises click.BadParameter."""
+    times, _, runs = text.partition("/")
+    if times.isdecimal() and runs.isdecimal() and 1 <= int(times) <= int(runs) <= 1000:
+        return int(times), int(runs)
+    raise click.BadParameter(f"--still is K/N, in K of N runs, as 2/3; not {text!r}")
 
 
 def _write_examples(folder: Path) -> int:
@@ -63,6 +74,24 @@ COMMAND = Command(
             "--known-failing",
             metavar="FILE",
             help="cases that are known to fail, with reasons: they do not count, unless one of them passes",
+        ),
+        Option(
+            "--record",
+            type=FILE,
+            metavar="FILE",
+            help="write the first run that fails into FILE, as a scenario of its own, with whatever was drawn",
+        ),
+        Option(
+            "--shrink",
+            type=FILE,
+            metavar="FILE",
+            help="make it smaller, and write the smallest that fails the same way into FILE",
+        ),
+        Option(
+            "--still",
+            default="2/3",
+            metavar="K/N",
+            help="of --shrink: keep what fails in K of N runs (default: 2/3); 1/1 is fastest",
         ),
         Option(
             "--example", type=FILE, metavar="FOLDER", help="write five scenarios into FOLDER, and run none"

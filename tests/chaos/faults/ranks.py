@@ -66,14 +66,14 @@ class Blink(Fault):
     """A rank's process is stopped for less time than others wait for its heartbeat."""
 
     kind = "SIGSTOP, SIGCONT"
-    _LONGEST_S = 0.25
+    LONGEST_S = 0.25
 
     def happen(self, scene: Scene, operation: Operation, group: str) -> None:
         """Nobody notices, as a rule; if the machine is so busy that somebody does, the rank is named."""
         begun = replace(self, absent=False).begin(scene, operation, group)
         struck = time.monotonic()
         os.kill(scene.pids[self.victim], signal.SIGSTOP)
-        time.sleep(self._LONGEST_S * self.delay / LONGEST_DELAY_S)
+        time.sleep(self.LONGEST_S * self.delay / LONGEST_DELAY_S)
         os.kill(scene.pids[self.victim], signal.SIGCONT)
         allowed = replace(self, absent=False).lost(scene, group, own=Allowed(LOST))
         outcomes = scene.collect(begun, struck)

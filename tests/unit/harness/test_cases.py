@@ -64,7 +64,7 @@ WRONG = [
         "",
         "fault = { kill = [1], stop = [2] }",
         (
-            "13:1: fault has one of `kill`, `stop`, `cont`, `slow`, `drop_link`, `delay_ms`, `cancel`"
+            "13:1: fault has one of `kill`, `stop`, `cont`, `slow`, `drop_link`, `delay_ms`, `cancel`, `hold`, `change`"
             ": it has `kill` and `stop`"
         ),
     ),
@@ -115,6 +115,29 @@ WRONG = [
     ("[2, 3]", "[2, 3", "10:1: Unclosed array"),
     ('of = "x"', 'of = "xx"', "12:1: there is no tensor `xx` yet; did you mean `x`?"),
     ('of = "x"', "", "10:1: step needs `of`"),
+    (
+        "",
+        'fault = { kill = [1], at = "first allreduce" }',
+        '13:23: expected "waiting" or "entered"; or a collective, as "third all_reduce of group dp on rank 2", '
+        "got 'first allreduce'",
+    ),
+    (
+        "",
+        'fault = { hold = [1], at = "first barrier of group pear" }',
+        "13:23: a gang without `load` has no functions, and no collectives of theirs",
+    ),
+    (
+        "",
+        "fault = { change = { 1 = { op = 'max' } } }",
+        "13:11: `change` needs `at`: a collective of a function",
+    ),
+    ("", "[[step]]\neach = []", "14:1: a step without calls has a `fault`"),
+    (
+        "",
+        "[[step]]\neach = []\nfault = { slow = [1] }",
+        "15:1: `slow` is done to calls, and here are none",
+    ),
+    ("size = 4", 'size = 4, load = ["it", "no.py"]', "3:34: there is no file no.py"),
 ]
 
 
@@ -124,6 +147,23 @@ def test_what_is_wrong_is_said_with_its_place(before: str, after: str, said: str
     with pytest.raises(BadScenario) as caught:
         cases_in(text, "it.toml")
     assert [str(it) for it in caught.value.problems] == [f"it.toml:{said}"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "at", "said"),
+    [
+        ("gloo", "first barrier of group pear", "there is no group `pear`; did you mean `pair`?"),
+        ("gloo", "first barrier on rank 0", "`hold` is done to the rank that comes there"),
+        ("gloo", "first barrier of group pair on rank 2", "rank 2 is no member of the group"),
+        ("fake", "first barrier", "functions on the backend fake have no torch.distributed: take gloo"),
+    ],
+)
+def test_a_collective_to_which_no_rank_can_come_is_refused(backend: str, at: str, said: str) -> None:
+    gang = f'size = 4, load = "module", backend = "{backend}"'
+    text = GOOD.replace("size = 4", gang) + f'fault = {{ hold = [1], at = "{at}" }}\n'
+    with pytest.raises(BadScenario) as caught:
+        cases_in(text, "it.toml")
+    assert f"it.toml:13:23: {said}" in [str(it) for it in caught.value.problems]
 
 
 def test_all_that_is_wrong_is_said_at_once_and_in_order(tmp_path: Path) -> None:

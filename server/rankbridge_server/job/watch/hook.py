@@ -1,4 +1,7 @@
-"""Records each collective where torch dispatches it: from Python, from C++, compiled, and in inference mode."""
+"""Sees each collective where torch dispatches it: from Python, from C++, compiled, and in inference mode.
+
+It is recorded, and who asks for it may let it wait there, or change it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from .next_call import NextCall, stop_if_boxing
 from .ring import DIMENSIONS, DTYPES, IS_ASYNC, KINDS, Ring
 
 _OPERATORS = {
@@ -47,6 +51,7 @@ class _Group:
 
     def __init__(self, number: int, group: Any, ranks: Sequence[int]) -> None:
         self.number = number
+        self.name = "world" if group.group_desc == "default_pg" else group.group_desc
         # By reference: a new group may get the address of the one that was destroyed.
         self.is_of = weakref.ref(group)
         self.ranks = ranks
@@ -61,7 +66,7 @@ class _Group:
 class _Recorder:
     """Writes calls into a ring, which is made at the first of them."""
 
-    def __init__(self, create: Callable[[int, int], Ring], torch: Any) -> None:
+    def __init__(self, create: Callable[[int, int], Ring | None], torch: Any) -> None:
         self._create = create
         self._ring: Ring | None = None
         self._pid = os.getpid()
@@ -149,8 +154,13 @@ def _place() -> tuple[int, int]:
     return int(os.environ.get("RANK", -1)), int(os.environ.get("WORLD_SIZE", -1))
 
 
-def install(create: Callable[[int, int], Ring]) -> None:
-    """Hooks every c10d operator of torch's dispatcher, and waits in Python. `create` makes the record."""
+def install(
+    create: Callable[[int, int], Ring | None], before: Callable[[NextCall], None] | None = None
+) -> None:
+    """Hooks every c10d operator of torch's dispatcher, and waits in Python.
+
+    `create`: makes the record; None: there is none. `before`: called before each collective is entered.
+    """
     import torch
     from torch._C._distributed_c10d import ProcessGroup, Work
 
@@ -160,7 +170,7 @@ def install(create: Callable[[int, int], Ring]) -> None:
     for name, kind in _OPERATORS.items():
         operator = getattr(torch.ops.c10d, name, None)
         if operator is not None:
-            hook = _hook(recorder, operator.default, kind, key, ProcessGroup)
+            hook = _hook(recorder, operator.default, kind, key, ProcessGroup, before)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
     _watch_waits(recorder, Work)
     _watch_end(recorder)
@@ -175,7 +185,14 @@ def remove() -> None:
         _libraries.pop()._destroy()
 
 
-def _hook(recorder: _Recorder, operator: Any, kind: str, key: Any, groups: Any) -> Callable[..., Any]:
+def _hook(
+    recorder: _Recorder,
+    operator: Any,
+    kind: str,
+    key: Any,
+    groups: Any,
+    before: Callable[[NextCall], None] | None,
+) -> Callable[..., Any]:
     names = [it.name for it in operator._schema.arguments]
     at = {name: place for place, name in enumerate(names)}
     group_at = at["process_group"]
@@ -232,6 +249,11 @@ def _hook(recorder: _Recorder, operator: Any, kind: str, key: Any, groups: Any) 
 
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
         place = None
+        if before is not None:
+            stop_if_boxing(args, op_at)
+            call = NextCall(kind, recorder.group(unbox(args[group_at])).name, args, at)
+            before(call)
+            args = call.arguments
         try:
             place = record((*args, *named.values()) if named else args)
         except Exception as error:
