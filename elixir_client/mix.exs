@@ -105,6 +105,7 @@ defmodule RankBridge.MixProject do
         RankBridge.Gang.Overview,
         RankBridge.Error,
         RankBridge.Generations,
+        RankBridge.CallSite,
         RankBridge.Pending,
         RankBridge.RankStatus,
         RankBridge.Token,

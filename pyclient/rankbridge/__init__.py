@@ -21,6 +21,7 @@ from rankbridge._async.rank import AsyncRank as AsyncRank, AsyncRankFunction as 
 from rankbridge._async.stream import AsyncGangStream as AsyncGangStream, AsyncStreamed as AsyncStreamed
 from rankbridge._async.submitted import AsyncSubmitted as AsyncSubmitted
 from rankbridge._async.work import AsyncWork as AsyncWork
+from rankbridge._plan.call_site import at_site as at_site
 from rankbridge._plan.dividing import get_reduce_divide_factor as get_reduce_divide_factor
 from rankbridge._plan.events import (
     Event as Event,

@@ -114,16 +114,33 @@ class RankDetail:
         rank_in_group: Rank in the group of the operation.
         state: "arrived", "missing", "disagrees", "lost", "failed", or "unspecified".
         detail: What it asked for, or what failed there, in words.
+        site: The line of code that asked for it, "file:line". Empty: it asked for nothing, or its caller did not say.
     """
 
     rank: int
     rank_in_group: int
     state: str
     detail: str = ""
+    site: str = ""
 
     def __str__(self) -> str:
         """Gives for example ``rank 3 missing`` or ``rank 1 disagrees (float32[8])``."""
         return f"rank {self.rank} {self.state}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the different calls that ranks of a group made, in a ``MismatchError`` or a ``PeerMissingError``.
+
+    Attributes:
+        ranks: The ranks in the gang that made it, ascending.
+        contract: What they asked for, in words.
+        site: The line of code that did, "file:line". Empty: not said.
+    """
+
+    ranks: tuple[int, ...]
+    contract: str
+    site: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +256,18 @@ class RankBridgeError(Exception):
             parts.append("some ranks may have done it")
         return "\n  ".join(["; ".join(parts) + self._outcomes_in_short(), *_distinct(self.ranks)])
 
+    @property
+    def sides(self) -> list[Side]:
+        """The different calls that the ranks of the group made, the first rank's first; none for other errors."""
+        made: dict[tuple[str, str], list[int]] = {}
+        for it in self.ranks:
+            if it.state in ("arrived", "disagrees"):
+                made.setdefault((it.detail, it.site), []).append(it.rank)
+        return [
+            Side(ranks=tuple(sorted(ranks)), contract=contract, site=site)
+            for (contract, site), ranks in made.items()
+        ]
+
     def _outcomes_in_short(self) -> str:
         return ""
 
@@ -329,6 +358,7 @@ __all__ = [
     "ReleasedRefError",
     "ResourceExhaustedError",
     "SessionError",
+    "Side",
     "StaleGenerationError",
     "TransportError",
     "UnavailableError",

@@ -11,7 +11,8 @@ defmodule RankBridge.Error do
   * `group`, `operation`, `operation_id` - empty where none was involved
   * `generation` - in which it failed; 0: none
   * `expected`, `got` - both sides, where that applies
-  * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
+  * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state`, a `detail`, and `site`, the line of
+    code that made its request (empty: it made none, or its caller did not say; see `RankBridge.CallSite`). The state is `:arrived` (it
     called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
     arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
   * `raised` - of `:function_failed`, the exception; nil: no function raised one. It has its `rank`, `type` ("ValueError") and
@@ -245,6 +246,23 @@ defmodule RankBridge.Error do
       ranks: ranks,
       raised: error.raised && Raised.from_proto(error.raised)
     }
+  end
+
+  @doc """
+  The different calls that the ranks of a group made, with `:mismatch` and `:peer_missing`; the first rank's first.
+
+  Each has its `ranks` in the gang, its `contract`, what they asked for in words, and its `site`, the line of code that did.
+  """
+  @spec sides(t()) :: [
+          %{ranks: [non_neg_integer()], contract: String.t(), site: String.t()}
+        ]
+  def sides(%__MODULE__{ranks: ranks}) do
+    made = for %{state: state} = it <- ranks, state in [:arrived, :disagrees], do: it
+
+    for {contract, site} <- Enum.uniq(Enum.map(made, &{&1.detail, &1.site})) do
+      its = for %{detail: ^contract, site: ^site, rank: rank} <- made, do: rank
+      %{ranks: Enum.sort(its), contract: contract, site: site}
+    end
   end
 
   defp lost(ranks), do: Enum.find_value(ranks, &(&1.state == :lost && &1.rank))

@@ -2,7 +2,7 @@ defmodule RankBridge.Groups do
   @moduledoc false
   # Making and ending groups, and who their members are.
 
-  alias RankBridge.{Calls, Error, Group, Id, Options, Traces}
+  alias RankBridge.{Calls, CallSite, Error, Group, Id, Options, Traces}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -137,7 +137,8 @@ defmodule RankBridge.Groups do
         operation_id: id,
         timeout_ms: timeout,
         session_id: view.session_id,
-        traceparent: Traces.traceparent()
+        traceparent: Traces.traceparent(),
+        site: CallSite.current()
       })
 
     call = %Calls{

@@ -22,6 +22,7 @@ defmodule RankBridge.Queues do
 
   alias RankBridge.{
     Calls,
+    CallSite,
     Entry,
     Error,
     Gang,
@@ -127,7 +128,8 @@ defmodule RankBridge.Queues do
       operation_id: id,
       timeout_ms: timeout,
       session_id: view.session_id,
-      traceparent: Traces.traceparent()
+      traceparent: Traces.traceparent(),
+      site: CallSite.current()
     }
 
     call = %Calls{

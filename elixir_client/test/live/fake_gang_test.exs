@@ -399,6 +399,25 @@ defmodule RankBridge.FakeGangTest do
     assert_raise Error, ~r/MISMATCH/, fn -> RankBridge.all_reduce!(gang, refs) end
   end
 
+  test "the line of code that made each side's call is shown", %{gang: gang} do
+    refs =
+      for rank <- 0..3,
+          do: RankBridge.put_rank!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
+
+    {:error, error} = RankBridge.all_reduce(gang, refs, calls: :ranks)
+    here = "test/live/fake_gang_test.exs:#{__ENV__.line - 1}"
+
+    assert [%{ranks: [0, 1, 2], site: ^here}, %{ranks: [3], site: ^here, contract: contract}] =
+             Error.sides(error)
+
+    assert contract =~ "all_reduce dtype=float32 shape=[2] op=sum"
+    assert error.message |> String.split("\n") |> hd() |> String.ends_with?(" at #{here}")
+
+    raised = assert_raise Error, fn -> RankBridge.all_reduce!(gang, refs) end
+    there = "test/live/fake_gang_test.exs:#{__ENV__.line - 1}"
+    assert raised |> Error.sides() |> Enum.map(& &1.site) |> Enum.uniq() == [there]
+  end
+
   test "the mean of integers is refused and changes nothing", %{gang: gang} do
     refs = RankBridge.put!(gang, for(rank <- 0..3, do: [rank]))
 

@@ -186,7 +186,8 @@ defmodule RankBridge.Operations.RequestsTest do
   # The calls of requests, each once, of which none may have no id.
   defp without_id(requests) do
     for %{call: call} <- requests, assert(call.operation_id != ""), uniq: true do
-      %{call | operation_id: ""}
+      assert call.site =~ ~r"^test/operations/requests_test.exs:\d+$"
+      %{call | operation_id: "", site: ""}
     end
   end
 

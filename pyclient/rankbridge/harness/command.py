@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from rankbridge import at_site
 from rankbridge.harness.again import first_failed, record, record_smaller
 from rankbridge.harness.cases import Case, load
 from rankbridge.harness.gangs import NoGang, Pool
@@ -61,7 +62,8 @@ def run_files(
     results: list[Result] = []
     status = OK
     try:
-        with Pool() as pool:
+        # What fails is told by its line in the scenario.
+        with at_site(""), Pool() as pool:
             for result in run(cases, pool):
                 result.known = known.reason(result.case)
                 results.append(result)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rankbridge import RankBridgeError
+from rankbridge import RankBridgeError, at_site
 from rankbridge.harness.consistency import check_load, check_step
 from rankbridge.harness.faults import Injector, send
 from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, load_paths, start
@@ -53,8 +53,10 @@ def drive(stdin: int = 0, stdout: int = 1, record: Path | None = None) -> int:
     driver = Driver(output, record)
     status = OK
     try:
-        for request in objects_of(stdin):
-            driver.take(request)
+        # The program's own lines are not known here.
+        with at_site(""):
+            for request in objects_of(stdin):
+                driver.take(request)
     except Malformed as error:
         said = {"line": error.line, "text": error.text}
         output.write({"error": {"code": "PROTOCOL", "message": error.reason, **said}})

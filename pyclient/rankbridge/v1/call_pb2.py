@@ -24,13 +24,13 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18rankbridge/v1/call.proto\x12\rrankbridge.v1\"|\n\x04\x43\x61ll\x12\r\n\x05group\x18\x01 \x01(\t\x12\x14\n\x0coperation_id\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x13\n\x0btraceparent\x18\x06 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18rankbridge/v1/call.proto\x12\rrankbridge.v1\"\x8a\x01\n\x04\x43\x61ll\x12\r\n\x05group\x18\x01 \x01(\t\x12\x14\n\x0coperation_id\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x13\n\x0btraceparent\x18\x06 \x01(\t\x12\x0c\n\x04site\x18\x07 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.call_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CALL']._serialized_start=43
-  _globals['_CALL']._serialized_end=167
+  _globals['_CALL']._serialized_start=44
+  _globals['_CALL']._serialized_end=182
 # @@protoc_insertion_point(module_scope)

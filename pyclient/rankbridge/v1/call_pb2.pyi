@@ -28,6 +28,7 @@ class Call(google.protobuf.message.Message):
     SESSION_ID_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
     TRACEPARENT_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Name of the group. Empty: "world", all ranks of the gang."""
     operation_id: builtins.str
@@ -45,6 +46,10 @@ class Call(google.protobuf.message.Message):
     """The caller's place in a trace, as the header `traceparent` of W3C Trace Context has it: a rank that sends traces makes
     a span below it. Empty: none. Anything else is ignored.
     """
+    site: builtins.str
+    """The line of the caller's own code that makes the call, as "file:line": errors about several ranks show each one's.
+    Nothing else is done with it. Of a longer text the last 256 bytes count. Empty: not said.
+    """
     def __init__(
         self,
         *,
@@ -54,7 +59,8 @@ class Call(google.protobuf.message.Message):
         session_id: builtins.str = ...,
         generation: builtins.int = ...,
         traceparent: builtins.str = ...,
+        site: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "group", b"group", "operation_id", b"operation_id", "session_id", b"session_id", "timeout_ms", b"timeout_ms", "traceparent", b"traceparent"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "group", b"group", "operation_id", b"operation_id", "session_id", b"session_id", "site", b"site", "timeout_ms", b"timeout_ms", "traceparent", b"traceparent"]) -> None: ...
 
 Global___Call: typing_extensions.TypeAlias = Call

@@ -229,6 +229,7 @@ class RankDetail(google.protobuf.message.Message):
     RANK_IN_GROUP_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
     DETAIL_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang."""
     rank_in_group: builtins.int
@@ -237,6 +238,8 @@ class RankDetail(google.protobuf.message.Message):
     """The rank's state in the failure."""
     detail: builtins.str
     """The rank's request, or its failure, in words."""
+    site: builtins.str
+    """The line of code that made the rank's request: `Call.site`. Empty: it made none, or its caller did not say."""
     def __init__(
         self,
         *,
@@ -244,8 +247,9 @@ class RankDetail(google.protobuf.message.Message):
         rank_in_group: builtins.int = ...,
         state: Global___RankState.ValueType = ...,
         detail: builtins.str = ...,
+        site: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["detail", b"detail", "rank", b"rank", "rank_in_group", b"rank_in_group", "state", b"state"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["detail", b"detail", "rank", b"rank", "rank_in_group", b"rank_in_group", "site", b"site", "state", b"state"]) -> None: ...
 
 Global___RankDetail: typing_extensions.TypeAlias = RankDetail
 

@@ -41,10 +41,10 @@ def command(name: str, text: str, params: Sequence[click.Parameter], call: Run) 
     """The command of an operation. `text`: its help. `call`: calls it; may raise ValueError."""
 
     def run(options: Options) -> int:
-        from rankbridge import RankBridgeError
+        from rankbridge import RankBridgeError, at_site
 
         try:
-            with connected(options) as gang, progress(name):
+            with connected(options) as gang, progress(name), at_site("rankbridge call"):
                 try:
                     outcome = call(gang, options)
                 except (ValueError, TypeError, IndexError) as error:

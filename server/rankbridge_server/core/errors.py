@@ -66,12 +66,16 @@ class RankState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankDetail:
-    """One rank's part in a failure. `rank`: in the gang. `detail`: what the rank asked for, or its error."""
+    """One rank's part in a failure. `rank`: in the gang. `detail`: what the rank asked for, or its error.
+
+    `site`: the line of code that has asked for it; empty: not said.
+    """
 
     rank: int
     rank_in_group: int
     state: RankState
     detail: str = ""
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

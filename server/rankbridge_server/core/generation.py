@@ -167,7 +167,7 @@ class Generation:
         """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
         task = job.task
         number = job.membership.next_post()
-        post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
+        post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001), site=task.site)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
@@ -373,7 +373,7 @@ class Generation:
     def _agree(self, job: Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
         timeout = max(task.remaining, 0.001)
-        arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload)
+        arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload, task.site)
         verdict = self._verdict(job, arrival)
         if verdict.ruling is Ruling.GO:
             membership.sequence += 1

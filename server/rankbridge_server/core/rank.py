@@ -388,7 +388,7 @@ class Rank:
             if call.operation_id and operation.led:
                 self._refuse_run(generation, group.membership, place, error)
             raise
-        task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
+        task = Task(place, call.timeout, call.session_id, agreement=operation.agreement, site=call.site)
         if self._metrics is not None:
             task.then(self._metrics.done)
         if self._trace is not None and call.traceparent:

@@ -22,7 +22,8 @@ class Call:
     """The part that every operation's request has; the core's form of `rankbridge.v1.Call`.
 
     `timeout`: seconds from arrival to answer. `generation`: 0: the current one. `first`: the group's lane itself
-    submits the operation, and runs it next. `traceparent`: the caller's place in a trace; empty: none.
+    submits the operation, and runs it next. `traceparent`: the caller's place in a trace; empty: none. `site`: the line
+    of code that has made the call; empty: not said.
     """
 
     group: str
@@ -32,14 +33,15 @@ class Call:
     generation: int
     first: bool = False
     traceparent: str = ""
+    site: str = ""
 
 
 class Task:
     """An accepted operation: its phase, its deadline, and its outcome. Thread-safe.
 
     `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `entered`: when it
-    entered the backend, 0.0 if it did not: seconds of the monotonic clock. A rank keeps thousands of tasks that are
-    done, so a task is small.
+    entered the backend, 0.0 if it did not: seconds of the monotonic clock. `site`: as of `Call`. A rank keeps
+    thousands of tasks that are done, so a task is small.
     """
 
     __slots__ = (
@@ -58,11 +60,15 @@ class Task:
         "entered",
         "place",
         "session_id",
+        "site",
     )
 
-    def __init__(self, place: Place, timeout: float, session_id: str, *, agreement: bool = False) -> None:
+    def __init__(
+        self, place: Place, timeout: float, session_id: str, *, agreement: bool = False, site: str = ""
+    ) -> None:
         self.place = place
         self.session_id = session_id
+        self.site = site
         self.agreement = agreement
         self.began = time.monotonic()
         self.deadline = self.began + timeout

@@ -98,6 +98,7 @@ def arrival_body(group: str, arrival: Arrival) -> bytes:
     # Rounded up, so that arrivals of one operation, whose remaining timeouts differ slightly, are mostly equal.
     message.timeout_ms = max(1, math.ceil(arrival.timeout * 1000 - _ROUNDING))
     message.payload = arrival.payload
+    message.site = arrival.site
     return frame.SerializeToString()
 
 
@@ -134,6 +135,7 @@ def arrival_of(message: pb.Arrival) -> Arrival:
         message.contract,
         message.timeout_ms / 1000,
         message.payload,
+        message.site,
     )
 
 
@@ -155,6 +157,7 @@ def pack_reply(group: str, reply: Reply) -> bytes:
             rank_in_group=member.rank_in_group,
             arrived=member.arrival is not None,
             contract=member.arrival or "",
+            site=member.site,
         )
     return pack(frame)
 
@@ -165,7 +168,7 @@ def verdict_of(message: pb.Verdict) -> Verdict:
         return GO
     return Verdict(
         _ruling(message.ruling),
-        tuple(Member(m.rank_in_group, m.contract if m.arrived else None) for m in message.members),
+        tuple(Member(m.rank_in_group, m.contract if m.arrived else None, m.site) for m in message.members),
         tuple(message.payloads),
         message.refusal,
     )
@@ -194,6 +197,7 @@ def pack_post(post: Post) -> bytes:
         timeout_ms=timeout_ms,
         payload=post.payload,
         channel=post.channel,
+        site=post.site,
     )
     return pack(pb.Frame(post=message))
 
@@ -213,6 +217,7 @@ def post_of(message: pb.Post) -> Post:
         message.timeout_ms / 1000,
         message.payload,
         message.channel,
+        message.site,
     )
 
 
@@ -225,13 +230,21 @@ def pack_match(number: int, match: Match) -> bytes:
         peer=match.peer,
         theirs=match.theirs,
         payload=match.payload,
+        site=match.site,
     )
     return pack(pb.Frame(match=message))
 
 
 def match_of(message: pb.Match) -> Match:
     """Unpacks a match. Raises ValueError for an unknown ruling."""
-    return Match(_ruling(message.ruling), message.transfer, message.peer, message.theirs, message.payload)
+    return Match(
+        _ruling(message.ruling),
+        message.transfer,
+        message.peer,
+        message.theirs,
+        message.payload,
+        message.site,
+    )
 
 
 def pack_recall(number: int) -> bytes:

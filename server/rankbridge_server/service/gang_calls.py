@@ -64,11 +64,11 @@ class WireParts:
             raise BridgeError(failure_of(error)).at(place, Phase.CHECK) from error
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Whether two parts are equal except for their timeouts and their places in traces."""
+        """Whether two parts are equal except for their timeouts, places in traces and lines that have called."""
         operations = [operation_pb.Operation.FromString(it) for it in (one, other)]
         for it in operations:
             call = getattr(it, it.WhichOneof("kind") or "").call
-            call.timeout_ms, call.traceparent = 0, ""
+            call.timeout_ms, call.traceparent, call.site = 0, "", ""
         return operations[0] == operations[1]
 
     def result(self, outcome: Outcome) -> bytes:

@@ -123,7 +123,7 @@ def test_a_large_part_goes_by_the_stream_too(gang: Any, sidecars: SidecarGang) -
 
 def test_what_no_message_holds_goes_by_itself(gang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "MAX_MESSAGE_BYTES", 1_000)
-    part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 900)
+    part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 700)
     assert framing.requesting(part) is not None
     part = ops.find_operation("barrier")(
         ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000

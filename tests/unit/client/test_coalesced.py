@@ -7,30 +7,31 @@ from typing import Any
 import pytest
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
 
-from rankbridge import InvalidArgumentError, ProtocolError
+from rankbridge import InvalidArgumentError, ProtocolError, at_site
 from rankbridge._plan import operations as ops
 from rankbridge._plan.procedures import finishing
 from rankbridge.v1 import call_pb2, collective_service_pb2 as collective_pb, operation_service_pb2 as pb
 
 
 def test_each_collective_is_its_own_request_without_a_call_in_one_that_has_it() -> None:
-    request = asked(
-        ops.coalesce(
+    with at_site("a.py:7"):
+        call = ops.coalesce(
             SCOPE,
             [("all_reduce", ref(), {"op": "avg", "in_place": True}), ("gather", ref(number=1)), ("barrier",)],
             group="tp",
             timeout=2,
             operation_id="id",
-        ),
-        pb.CoalesceRequest,
-    )
+        )
+    request = asked(call, pb.CoalesceRequest)
     first, second, third = request.operations
     assert (first.all_reduce.ref_id, first.all_reduce.in_place) == ("2.0", True)
     assert first.all_reduce.op == collective_pb.REDUCE_OP_AVG
     assert second.gather.ref_id == "2.1"
     assert third.WhichOneof("kind") == "barrier"
     assert not any(getattr(each, each.WhichOneof("kind")).HasField("call") for each in request.operations)
-    assert request.call == call_pb2.Call(group="tp", timeout_ms=2000, session_id="theirs", operation_id="id")
+    assert request.call == call_pb2.Call(
+        group="tp", timeout_ms=2000, session_id="theirs", operation_id="id", site="a.py:7"
+    )
 
 
 def test_every_member_gets_its_own_refs_and_its_own_share_of_the_options() -> None:

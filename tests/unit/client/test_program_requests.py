@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
 
-from rankbridge import InvalidArgumentError, Named, Program, ProtocolError, RankOutOfRangeError, Ref
+from rankbridge import InvalidArgumentError, Named, Program, ProtocolError, RankOutOfRangeError, Ref, at_site
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Together
 from rankbridge._plan.gang_calls import joined
@@ -25,7 +25,8 @@ from rankbridge.v1 import (
 
 def request_of(program: Program, *keep: Named, **options: Any) -> Any:
     """What one rank is asked."""
-    return asked(ops.run_program(SCOPE, program, keep=keep, **options), pb.RunProgramRequest)
+    with at_site("a.py:7"):
+        return asked(ops.run_program(SCOPE, program, keep=keep, **options), pb.RunProgramRequest)
 
 
 def test_steps_are_requests_without_a_call_in_one_that_has_it() -> None:
@@ -44,7 +45,9 @@ def test_steps_are_requests_without_a_call_in_one_that_has_it() -> None:
     assert third.operation.all_gather.dim == 0
     assert list(request.results) == [third.name]
     assert second.name == "" != first.name != third.name != ""
-    assert request.call == call_pb2.Call(group="tp", timeout_ms=2000, session_id="theirs", operation_id="id")
+    assert request.call == call_pb2.Call(
+        group="tp", timeout_ms=2000, session_id="theirs", operation_id="id", site="a.py:7"
+    )
 
 
 def test_only_what_is_taken_or_kept_has_a_name() -> None:
@@ -169,7 +172,8 @@ def test_a_program_goes_as_one_gang_call() -> None:
 def test_a_program_is_submitted() -> None:
     program = Program()
     kept = program.all_reduce(ref())
-    call = ops.submit(SCOPE, "run_program", program, keep=[kept], operation_id="id")
+    with at_site("a.py:7"):
+        call = ops.submit(SCOPE, "run_program", program, keep=[kept], operation_id="id")
     assert asked(call, pb.SubmitRequest).operation.run_program == request_of(program, kept, operation_id="id")
 
 

@@ -39,6 +39,23 @@ def test_a_mismatch_has_a_headline_and_a_line_for_each_side() -> None:
     assert [detail.state for detail in it.ranks] == [RankState.ARRIVED] * 3 + [RankState.DISAGREES]
 
 
+def test_each_side_has_its_line_of_code_and_the_headline_what_all_share() -> None:
+    mine = Arrival(1, "x1", SUM, 10.0)
+    sides = [(SUM, "a.py:3"), (SUM, "b.py:4"), (MAX, "a.py:3"), (SUM, "")]
+    members = [Member(place, f"{it} #1 id=x1", site) for place, (it, site) in enumerate(sides)]
+
+    def text(members: list[Member]) -> str:
+        return disagreement(Verdict(Ruling.MISMATCH, tuple(members)), mine, "tp", range(4)).failure.message
+
+    assert text(members) == (
+        "MISMATCH in all_reduce #1 (x1) on tp\n  rank 0: float32[3] sum at a.py:3\n"
+        "  rank 1: float32[3] sum at b.py:4\n  rank 2: float32[3] max at a.py:3\n  rank 3: float32[3] sum"
+    )
+    assert text([replace(it, site="a.py:3") for it in members]) == (
+        "MISMATCH in all_reduce #1 (x1) on tp at a.py:3\n  ranks 0-1, 3: float32[3] sum\n  rank 2:       float32[3] max"
+    )
+
+
 def test_the_headline_alone_says_where_also_when_the_place_is_known() -> None:
     it = failure_at_the_first(Ruling.MISMATCH, [SUM, MAX])
     placed = replace(it, place=Place(rank=0, group="world", operation="all_reduce", operation_id="x1"))
@@ -130,4 +147,7 @@ def test_a_send_and_a_receive_that_differ_are_both_sides() -> None:
         "MISMATCH in recv on tp\n  rank 7: receive of tensor float32[3] from rank_in_group 0 tag=5\n"
         "  rank 4: send of object to rank_in_group 1 tag=5"
     )
-    assert [(detail.rank, detail.state) for detail in failure.ranks] == [(4, RankState.DISAGREES)]
+    assert [(detail.rank, detail.state) for detail in failure.ranks] == [
+        (7, RankState.ARRIVED),
+        (4, RankState.DISAGREES),
+    ]

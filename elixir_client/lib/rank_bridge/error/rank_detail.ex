@@ -4,7 +4,7 @@ defmodule RankBridge.Error.RankDetail do
   #
   # `state` is `:arrived` (it called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called
   # for something else than the first to arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail`
-  # says how) or `:unspecified`.
+  # says how) or `:unspecified`. `site` is the line of code that asked for it, as "lib/train.ex:88"; empty: not said.
 
   alias RankBridge.Proto.V1
 
@@ -14,11 +14,12 @@ defmodule RankBridge.Error.RankDetail do
           rank: non_neg_integer(),
           rank_in_group: non_neg_integer(),
           state: state(),
-          detail: String.t()
+          detail: String.t(),
+          site: String.t()
         }
 
   @enforce_keys [:rank, :rank_in_group, :state]
-  defstruct [:rank, :rank_in_group, :state, detail: ""]
+  defstruct [:rank, :rank_in_group, :state, detail: "", site: ""]
 
   @states %{
     RANK_STATE_ARRIVED: :arrived,
@@ -35,7 +36,8 @@ defmodule RankBridge.Error.RankDetail do
       rank: detail.rank,
       rank_in_group: detail.rank_in_group,
       state: Map.get(@states, detail.state, :unspecified),
-      detail: detail.detail
+      detail: detail.detail,
+      site: detail.site
     }
   end
 

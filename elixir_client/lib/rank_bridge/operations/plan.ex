@@ -5,7 +5,7 @@ defmodule RankBridge.Operations.Plan do
   # `timeout` is the operation's, in milliseconds. `gives` says how the result is made of the ranks' results, and `calls` how the
   # requests go: one to each rank, or all of them as one gang call.
 
-  alias RankBridge.{Calls, Error, Groups, Id, Traces, Value}
+  alias RankBridge.{Calls, CallSite, Error, Groups, Id, Traces, Value}
   alias RankBridge.Gang.View
   alias RankBridge.Operations.{Arguments, Composed, Declaration, Execution, GangCall, Given}
   alias RankBridge.Proto.V1
@@ -83,7 +83,8 @@ defmodule RankBridge.Operations.Plan do
         operation_id: id,
         timeout_ms: timeout,
         session_id: session_id,
-        traceparent: Traces.traceparent()
+        traceparent: Traces.traceparent(),
+        site: CallSite.current()
       }
 
       requests =

@@ -12,6 +12,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from rankbridge._plan.call_site import call_site
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.groups import Group
@@ -210,6 +211,7 @@ def options_of(
         session_id=session_id,
         generation=generation,
         traceparent=traceparent(),
+        site=call_site(),
     )
 
 

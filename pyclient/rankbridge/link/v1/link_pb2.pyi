@@ -521,6 +521,7 @@ class Arrival(google.protobuf.message.Message):
     CONTRACT_FIELD_NUMBER: builtins.int
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
     PAYLOAD_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Name of the group."""
     sequence: builtins.int
@@ -533,6 +534,8 @@ class Arrival(google.protobuf.message.Message):
     """How long the member waits for the others, in milliseconds."""
     payload: builtins.bytes
     """Data for all other members. Empty: none."""
+    site: builtins.str
+    """The line of code that has called: rankbridge.v1.Call.site. It is not compared."""
     def __init__(
         self,
         *,
@@ -542,8 +545,9 @@ class Arrival(google.protobuf.message.Message):
         contract: builtins.str = ...,
         timeout_ms: builtins.int = ...,
         payload: builtins.bytes = ...,
+        site: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["contract", b"contract", "group", b"group", "operation_id", b"operation_id", "payload", b"payload", "sequence", b"sequence", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["contract", b"contract", "group", b"group", "operation_id", b"operation_id", "payload", b"payload", "sequence", b"sequence", "site", b"site", "timeout_ms", b"timeout_ms"]) -> None: ...
 
 Global___Arrival: typing_extensions.TypeAlias = Arrival
 
@@ -556,20 +560,24 @@ class Member(google.protobuf.message.Message):
     RANK_IN_GROUP_FIELD_NUMBER: builtins.int
     ARRIVED_FIELD_NUMBER: builtins.int
     CONTRACT_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     rank_in_group: builtins.int
     """Rank in the group."""
     arrived: builtins.bool
     """Whether the member had arrived."""
     contract: builtins.str
     """Its contract. Empty: the member had not arrived."""
+    site: builtins.str
+    """The line of code that has called, from its arrival."""
     def __init__(
         self,
         *,
         rank_in_group: builtins.int = ...,
         arrived: builtins.bool = ...,
         contract: builtins.str = ...,
+        site: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["arrived", b"arrived", "contract", b"contract", "rank_in_group", b"rank_in_group"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["arrived", b"arrived", "contract", b"contract", "rank_in_group", b"rank_in_group", "site", b"site"]) -> None: ...
 
 Global___Member: typing_extensions.TypeAlias = Member
 
@@ -677,6 +685,7 @@ class Post(google.protobuf.message.Message):
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
     PAYLOAD_FIELD_NUMBER: builtins.int
     CHANNEL_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     number: builtins.int
     """Number of the post among the posts of this member in this group."""
     side: Global___Side.ValueType
@@ -695,6 +704,8 @@ class Post(google.protobuf.message.Message):
     """Data of a sender for the receiver."""
     channel: builtins.str
     """The owner of the transfer: a queue's name. Transfers match only within one channel. Empty: callers' transfers."""
+    site: builtins.str
+    """The line of code that has called: rankbridge.v1.Call.site. It is not compared."""
     def __init__(
         self,
         *,
@@ -707,9 +718,10 @@ class Post(google.protobuf.message.Message):
         timeout_ms: builtins.int = ...,
         payload: builtins.bytes = ...,
         channel: builtins.str = ...,
+        site: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_peer", b"_peer", "peer", b"peer"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "channel", b"channel", "kind", b"kind", "number", b"number", "payload", b"payload", "peer", b"peer", "side", b"side", "spec", b"spec", "tag", b"tag", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "channel", b"channel", "kind", b"kind", "number", b"number", "payload", b"payload", "peer", b"peer", "side", b"side", "site", b"site", "spec", b"spec", "tag", b"tag", "timeout_ms", b"timeout_ms"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
 
 Global___Post: typing_extensions.TypeAlias = Post
@@ -726,6 +738,7 @@ class Match(google.protobuf.message.Message):
     PEER_FIELD_NUMBER: builtins.int
     THEIRS_FIELD_NUMBER: builtins.int
     PAYLOAD_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
     number: builtins.int
     """Number of the post."""
     ruling: Global___Ruling.ValueType
@@ -738,6 +751,8 @@ class Match(google.protobuf.message.Message):
     """What the other end posted, in words."""
     payload: builtins.bytes
     """With GO, to the receiver: the sender's payload."""
+    site: builtins.str
+    """With MISMATCH: the line of code that has posted the other end."""
     def __init__(
         self,
         *,
@@ -747,8 +762,9 @@ class Match(google.protobuf.message.Message):
         peer: builtins.int = ...,
         theirs: builtins.str = ...,
         payload: builtins.bytes = ...,
+        site: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["number", b"number", "payload", b"payload", "peer", b"peer", "ruling", b"ruling", "theirs", b"theirs", "transfer", b"transfer"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number", "payload", b"payload", "peer", b"peer", "ruling", b"ruling", "site", b"site", "theirs", b"theirs", "transfer", b"transfer"]) -> None: ...
 
 Global___Match: typing_extensions.TypeAlias = Match
 

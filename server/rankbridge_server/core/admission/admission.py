@@ -30,7 +30,7 @@ class Arrival(NamedTuple):
 
     `sequence`: number of GO verdicts that the member has seen in the group. `operation_id`: an empty one agrees with
     any. `contract`: what the member asks for; equal texts agree. `timeout`: seconds that the member waits for the
-    others. `payload`: bytes for all other members.
+    others. `payload`: bytes for all other members. `site`: the line of code that has called; it is not compared.
     """
 
     sequence: int
@@ -38,6 +38,7 @@ class Arrival(NamedTuple):
     contract: str
     timeout: float
     payload: bytes = b""
+    site: str = ""
 
     def __str__(self) -> str:
         return f"{self.contract} #{self.sequence}" + (f" id={self.operation_id}" if self.operation_id else "")
@@ -45,10 +46,11 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member when the leader ruled. `arrival`: the text of its arrival; None: it had not come."""
+    """One member when the leader ruled. `arrival`: the text of its arrival; None: it had not come. `site`: of it."""
 
     rank_in_group: int
     arrival: str | None
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +277,7 @@ class Admission:
         if agree and len(arrivals) == self._size:
             payloads = tuple(arrivals[rank].payload for rank in range(self._size))
             return Verdict(Ruling.GO, payloads=payloads) if any(payloads) else GO
-        members = tuple(
-            Member(rank, str(arrivals[rank]) if rank in arrivals else None) for rank in range(self._size)
-        )
+        members = tuple(_member(rank, arrivals.get(rank)) for rank in range(self._size))
         return Verdict(Ruling.PEER_MISSING if agree else Ruling.MISMATCH, members=members)
 
     def _remember(self, operation_ids: Iterable[str], verdict: Verdict) -> None:
@@ -288,6 +288,12 @@ class Admission:
                 self._refused.pop(operation_id, None)
         while len(self._failed) > REMEMBERED_FAILURES:
             self._failed.popitem(last=False)
+
+
+def _member(rank_in_group: int, arrival: Arrival | None) -> Member:
+    if arrival is None:
+        return Member(rank_in_group, None)
+    return Member(rank_in_group, str(arrival), arrival.site)
 
 
 def _straggling(arrivals: dict[int, Arrival], due: dict[int, float], size: int, now: float) -> Straggling:

@@ -29,7 +29,8 @@ class Post(NamedTuple):
 
     `peer`: rank in group of the other end; None, for a receive only: any. `kind` and `spec` of both ends must be equal;
     an empty `spec` of a receive takes any. `timeout`: seconds that the member waits for the other end. `payload`: bytes
-    from the sender to the receiver. Only posts of the same `channel` meet; that of callers is "".
+    from the sender to the receiver. Only posts of the same `channel` meet; that of callers is "". `site`: the line of
+    code that has called; it is not compared.
     """
 
     number: int
@@ -41,6 +42,7 @@ class Post(NamedTuple):
     timeout: float
     payload: bytes = b""
     channel: str = ""
+    site: str = ""
 
     def __str__(self) -> str:
         what = f"{self.kind} {self.spec}".rstrip()
@@ -55,7 +57,7 @@ class Match:
     """The leader's answer to a post.
 
     `transfer`: with GO, a number that both ends share. `payload`: the sender's. `peer`: rank in group of the other end.
-    `theirs`: the text of its post; empty with PEER_MISSING and WITHDRAWN.
+    `theirs`: the text of its post; empty with PEER_MISSING and WITHDRAWN. `site`: with MISMATCH, that of its post.
     """
 
     ruling: Ruling
@@ -63,6 +65,7 @@ class Match:
     peer: int = 0
     theirs: str = ""
     payload: bytes = b""
+    site: str = ""
 
 
 class Answer(NamedTuple):
@@ -136,8 +139,9 @@ class Matching:
         if agree:
             ruling, number, payload = Ruling.GO, self._transfers, send.post.payload
             self._transfers = (self._transfers + 1) % TRANSFERS
-        to_sender = Match(ruling, number, recv.rank_in_group, str(recv.post))
-        to_receiver = Match(ruling, number, send.rank_in_group, str(send.post), payload)
+        sites = ("", "") if agree else (recv.post.site, send.post.site)
+        to_sender = Match(ruling, number, recv.rank_in_group, str(recv.post), site=sites[0])
+        to_receiver = Match(ruling, number, send.rank_in_group, str(send.post), payload, sites[1])
         return [
             Answer(send.rank_in_group, send.post.number, to_sender),
             Answer(recv.rank_in_group, recv.post.number, to_receiver),

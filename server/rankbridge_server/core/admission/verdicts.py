@@ -11,7 +11,7 @@ from ..programs.terms import difference
 from ..task import cancelled
 from .admission import Arrival, Notice, Ruling, Straggling, Verdict
 from .matching import Match, Post
-from .texts import disagreement_text, rank_intervals, with_sides
+from .texts import Request, disagreement_text, rank_intervals, with_sides
 
 
 def event_of(
@@ -48,20 +48,20 @@ def disagreement(verdict: Verdict, arrival: Arrival, group: str, ranks: Sequence
         return _refused(verdict, ranks)
     mine = str(arrival)
     details = tuple(
-        _detail(ranks, member.rank_in_group, _state(member.arrival, mine), member.arrival or "")
+        _detail(ranks, member.rank_in_group, _state(member.arrival, mine), member.arrival or "", member.site)
         for member in verdict.members
     )
-    arrivals = {ranks[member.rank_in_group]: member.arrival for member in verdict.members}
+    members = {ranks[member.rank_in_group]: member for member in verdict.members}
     if verdict.ruling is Ruling.PEER_MISSING:
-        missing = [rank for rank, came in arrivals.items() if came is None]
-        came = {rank: text for rank, text in arrivals.items() if text is not None}
+        missing = [rank for rank, it in members.items() if it.arrival is None]
+        came = {rank: it for rank, it in members.items() if it.arrival is not None}
         summary = f"{len(came)} of {len(ranks)} ranks came, missing: {rank_intervals(missing)}"
         code, message = ErrorCode.PEER_MISSING, disagreement_text("PEER_MISSING", group, came, summary)
         return BridgeError.of(code, message, expected=mine, got="no call", ranks=details)
-    others = sorted({text for text in arrivals.values() if text not in (None, mine)})
+    others = sorted({it.arrival for it in verdict.members if it.arrival not in (None, mine)})
     step = next(filter(None, (difference(mine, text) for text in others)), "")
     summary = f"the programs differ first in {step}" if step else ""
-    message = disagreement_text("MISMATCH", group, arrivals, summary)
+    message = disagreement_text("MISMATCH", group, members, summary)
     got = "; ".join(others) or "no call"
     return BridgeError.of(ErrorCode.MISMATCH, message, expected=mine, got=got, ranks=details)
 
@@ -98,15 +98,25 @@ def unmatched(
         return BridgeError.of(
             ErrorCode.PEER_MISSING, message, expected=expected, got="no call", ranks=missing
         )
-    sides = {str(post): [ranks[rank_in_group]], match.theirs: [ranks[match.peer]]}
+    sides = {
+        Request(str(post), post.site): [ranks[rank_in_group]],
+        Request(match.theirs, match.site): [ranks[match.peer]],
+    }
     return BridgeError.of(
         ErrorCode.MISMATCH,
         with_sides(f"MISMATCH in {operation} on {group.name}", sides),
         expected=expected,
         got=match.theirs,
-        ranks=(_detail(ranks, match.peer, RankState.DISAGREES, match.theirs),),
+        ranks=(
+            _detail(ranks, rank_in_group, RankState.ARRIVED, str(post), post.site),
+            _detail(ranks, match.peer, RankState.DISAGREES, match.theirs, match.site),
+        ),
     )
 
 
-def _detail(ranks: Sequence[int], rank_in_group: int, state: RankState, detail: str = "") -> RankDetail:
-    return RankDetail(rank=ranks[rank_in_group], rank_in_group=rank_in_group, state=state, detail=detail)
+def _detail(
+    ranks: Sequence[int], rank_in_group: int, state: RankState, detail: str = "", site: str = ""
+) -> RankDetail:
+    return RankDetail(
+        rank=ranks[rank_in_group], rank_in_group=rank_in_group, state=state, detail=detail, site=site
+    )

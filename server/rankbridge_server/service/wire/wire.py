@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from rankbridge.v1 import (
@@ -27,7 +28,7 @@ from ...core.errors import ErrorCode, Failure, Phase, Place, Raised, RankDetail,
 from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
-from ...core.printable import lines
+from ...core.printable import lines, printable
 from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
@@ -37,6 +38,7 @@ E = TypeVar("E", bound=Enum)
 
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
+MAX_SITE_BYTES = 256
 
 
 def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False) -> Call:
@@ -53,7 +55,14 @@ def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False)
         generation=message.generation,
         first=first,
         traceparent=message.traceparent if _TRACEPARENT.fullmatch(message.traceparent) else "",
+        site=_site(message.site) if message.site else "",
     )
+
+
+@lru_cache(1024)
+def _site(text: str) -> str:
+    """The line of code that has made a call, as one short line, whoever says so. The end of a long path says most."""
+    return printable(text).encode()[-MAX_SITE_BYTES:].decode(errors="ignore")
 
 
 def dtype(value: dtype_pb2.Dtype.ValueType) -> Dtype:
@@ -202,6 +211,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
                 rank_in_group=it.rank_in_group,
                 state=error_pb2.RankState.Value(f"RANK_STATE_{it.state.name}"),
                 detail=lines(it.detail),
+                site=it.site,
             )
             for it in failure.ranks
         ],
@@ -236,6 +246,7 @@ def failure(message: error_pb2.Error) -> Failure:
                 rank_in_group=it.rank_in_group,
                 state=_named(RankState, error_pb2.RankState, "RANK_STATE_", it.state, RankState.FAILED),
                 detail=it.detail,
+                site=it.site,
             )
             for it in message.ranks
         ),

@@ -15,6 +15,8 @@ defmodule RankBridge.Proto.V1.Call do
     * `generation` - Generation that the controller means. 0: the current one.
     * `traceparent` - The caller's place in a trace, as the header `traceparent` of W3C Trace Context has it: a rank that sends traces makes
       a span below it. Empty: none. Anything else is ignored.
+    * `site` - The line of the caller's own code that makes the call, as "file:line": errors about several ranks show each one's.
+      Nothing else is done with it. Of a longer text the last 256 bytes count. Empty: not said.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -28,6 +30,7 @@ defmodule RankBridge.Proto.V1.Call do
           session_id: String.t(),
           generation: non_neg_integer(),
           traceparent: String.t(),
+          site: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -37,6 +40,7 @@ defmodule RankBridge.Proto.V1.Call do
             session_id: "",
             generation: 0,
             traceparent: "",
+            site: "",
             __unknown_fields__: []
 
   @impl true
@@ -55,6 +59,7 @@ defmodule RankBridge.Proto.V1.Call do
       Encode.implicit(0x22, :string, message.session_id),
       Encode.implicit(0x28, :uint64, message.generation),
       Encode.implicit(0x32, :string, message.traceparent),
+      Encode.implicit(0x3A, :string, message.site),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -92,6 +97,10 @@ defmodule RankBridge.Proto.V1.Call do
     %{message | traceparent: Decode.value(:string, raw)}
   end
 
+  def __put__(message, 7, 2, raw, _depth) do
+    %{message | site: Decode.value(:string, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -116,7 +125,8 @@ defmodule RankBridge.Proto.V1.Call do
       {3, :timeout_ms, :uint32, :implicit},
       {4, :session_id, :string, :implicit},
       {5, :generation, :uint64, :implicit},
-      {6, :traceparent, :string, :implicit}
+      {6, :traceparent, :string, :implicit},
+      {7, :site, :string, :implicit}
     ]
   end
 end

@@ -302,6 +302,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
     * `rank_in_group` - Rank in the group of the operation.
     * `state` - The rank's state in the failure.
     * `detail` - The rank's request, or its failure, in words.
+    * `site` - The line of code that made the rank's request: `Call.site`. Empty: it made none, or its caller did not say.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -314,6 +315,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
           rank_in_group: non_neg_integer(),
           state: V1.RankState.t(),
           detail: String.t(),
+          site: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -321,6 +323,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
             rank_in_group: 0,
             state: :RANK_STATE_UNSPECIFIED,
             detail: "",
+            site: "",
             __unknown_fields__: []
 
   @impl true
@@ -337,6 +340,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
       Encode.implicit(0x10, :uint32, message.rank_in_group),
       Encode.implicit(0x18, {:enum, V1.RankState}, message.state),
       Encode.implicit(0x22, :string, message.detail),
+      Encode.implicit(0x2A, :string, message.site),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -366,6 +370,10 @@ defmodule RankBridge.Proto.V1.RankDetail do
     %{message | detail: Decode.value(:string, raw)}
   end
 
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | site: Decode.value(:string, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -388,7 +396,8 @@ defmodule RankBridge.Proto.V1.RankDetail do
       {1, :rank, :uint32, :implicit},
       {2, :rank_in_group, :uint32, :implicit},
       {3, :state, {:enum, V1.RankState}, :implicit},
-      {4, :detail, :string, :implicit}
+      {4, :detail, :string, :implicit},
+      {5, :site, :string, :implicit}
     ]
   end
 end
