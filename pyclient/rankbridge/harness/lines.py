@@ -23,7 +23,7 @@ _QUOTED = 100
 _MOST_EVENTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Malformed(Exception):
     """A line that is no request. Nothing after it is read.
 
