@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -39,3 +40,10 @@ def test_the_module_is_loaded_and_called_as_the_page_says(
                 timeout=60,
             ).stdout
             assert "train" in shown or json.loads(shown.splitlines()[-1]) == pytest.approx(-7.0)
+        (script,) = re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        environment = {**os.environ, "PATH": f"{Path(RANKBRIDGE).parent}:{os.environ['PATH']}"}
+        shown = subprocess.run(
+            ["bash", "-ec", script], env=environment, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        members = json.loads(shown)["outcomes"]["members"]
+        assert [it["result"]["value"]["float"] for it in members] == pytest.approx([-8.25] * 4)
