@@ -88,7 +88,7 @@ defmodule RankBridge.CaseTest do
     assert printed =~ "8 tests, 4 failures"
     # The test's own failure, and then the ranks.
     assert printed =~ "Assertion with == failed"
-    assert printed =~ "code: raise lost\n"
+    assert printed =~ "code: raise error\n"
     assert printed =~ ~r/failing.exs:\d+: \(test\)/
 
     assert printed =~

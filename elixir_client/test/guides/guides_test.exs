@@ -94,6 +94,8 @@ defmodule RankBridge.GuidesTest do
   describe "the notebook" do
     @cell ~r/^```elixir\n(.*?)^```\n(?:\n<!-- livebook:\{"output":true\} -->\n\n```\n(.*?)\n```\n)?/sm
 
+    # A child of its supervisor ends with a loss, and is started again.
+    @tag capture_log: true
     @tag timeout: 300_000
     test "gives what it shows" do
       # The widget, by a stand-in for Kino.
@@ -118,6 +120,21 @@ defmodule RankBridge.GuidesTest do
         {[], Code.env_for_eval(file: Path.join(@guides, "rank_bridge.livemd"))},
         &evaluate/2
       )
+    end
+
+    test "shows losses as lines where there is no Kino" do
+      refute Code.ensure_loaded?(Kino.Frame)
+      notebook = @guides |> Path.join("rank_bridge.livemd") |> File.read!()
+      [cell] = for [_all, code | _] <- Regex.scan(@cell, notebook), code =~ "show =", do: code
+      {show, _binding} = Code.eval_string(cell)
+      losses = for step <- 17..1, do: {step, step / 10}
+
+      printed =
+        ExUnit.CaptureIO.capture_io(fn ->
+          for back <- 16..0, do: show.(Enum.drop(losses, back))
+        end)
+
+      assert printed == "   1  █ 0.1\n   9  █████████ 0.9\n  17  █████████████████ 1.7\n"
     end
 
     defp evaluate({code, shown}, {binding, env}) do

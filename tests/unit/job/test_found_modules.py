@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+import torch
 import torch.distributed as dist
 from torch import nn
 from torch._C._distributed_c10d import HashStore
@@ -38,6 +39,15 @@ def found() -> Iterator[FoundModules]:
     handle = it.watch()
     yield it
     handle.remove()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method:DeprecationWarning")
+def test_a_compiled_module_has_the_names_of_what_was_compiled(
+    script: ModuleType, found: FoundModules
+) -> None:
+    model = nn.Linear(2, 2)
+    script.__dict__["model"] = torch.compile(model)
+    assert found.by_name() == {"model": model}
 
 
 def test_variables_of_the_script_are_found_by_their_names(script: ModuleType, found: FoundModules) -> None:
