@@ -14,6 +14,7 @@ from typing import Any
 from rankbridge import Formed, Gang, Rank, RankBridgeError
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
+from rankbridge.harness.leaks import grown, held, refs_left, shared_refs, warm_up
 
 FORM_TIMEOUT_S = 30.0
 
@@ -154,19 +155,29 @@ class Lender:
         """Has none yet."""
         self._pool = Pool()
         self._count = itertools.count(1)
+        self._warm: set[int] = set()
 
     @contextmanager
-    def lent(self, size: int, backend: str, timeout: float) -> Iterator[LentGang]:
+    def lent(self, size: int, backend: str, timeout: float, load: tuple[str, ...] = ()) -> Iterator[LentGang]:
         """Lends a gang. Afterwards it is as before: formed again if it has to be, or another one takes its place.
+
+        Args:
+            size: Its ranks.
+            backend: What moves its data.
+            timeout: Of each call, in seconds.
+            load: Modules with functions, as `load_paths` gives them. What they keep is no other test's.
 
         Raises:
             NoGang: It did not start.
         """
-        running = self._pool.gang(Wanted(size, backend))
+        running = self._pool.gang(Wanted(size, backend, (), load))
         client = running.client
         client.timeout = timeout
         lent = LentGang(running, f"test-{next(self._count)}")
-        before = _shared_refs(client)
+        if running.process.pid not in self._warm:
+            self._warm.add(running.process.pid)
+            warm_up(client)
+        refs, processes = shared_refs(client), held(lent.pids.values())
         try:
             with client.session():
                 client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
@@ -174,7 +185,11 @@ class Lender:
                     yield lent
                 finally:
                     send(list(lent.pids.values()), signal.SIGCONT)
-            self._clean(lent, before)
+            self._clean(lent, refs)
+            if load:
+                self._pool.drop(running)
+            elif not lent.failed:
+                lent.left += grown(processes, lent.pids)
         except (RankBridgeError, NoGang):
             self._pool.drop(running)
             raise
@@ -192,24 +207,9 @@ class Lender:
             groups = [it.name for it in client.groups() if it.name != "world"]
             client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
             lent.left = [f"group {it!r}" for it in groups if it != lent.group]
-            now = _shared_refs(client)
-            more = {rank: count - before.get(rank, 0) for rank, count in now.items()}
-            lent.left += [
-                f"{count} refs in the shared session of rank {it}" for it, count in more.items() if count > 0
-            ]
-            if lent.left:
-                for rank in client:
-                    rank.release(rank.list_refs())
+            lent.left += refs_left(client, before)
         except RankBridgeError:
             # Nothing is lost by it: another gang takes its place.
             self._pool.drop(lent._running)
         if lent.failed:
             lent.left = []
-
-
-def _shared_refs(client: Gang) -> dict[int, int]:
-    """Gives the number of refs of each rank's shared session."""
-    found: dict[int, int] = {}
-    for status in client.status():
-        found[status.rank] = sum(it.refs for it in status.sessions if not it.session_id)
-    return found
