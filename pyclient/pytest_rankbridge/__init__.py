@@ -109,4 +109,5 @@ def pytest_runtest_makereport(
             lent = item.stash[_LENT]
             report.sections.append(("gang", lent.described()))
             report.sections.append(("stacks of ranks", stacks_of(lent.pids)))
+            report.sections.append(("scenario", lent.asked.as_scenario()))
     return report

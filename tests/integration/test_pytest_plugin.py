@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.gangs import RANKBRIDGE
 
 pytestmark = pytest.mark.usefixtures("quick_gangs")
 
@@ -49,6 +51,24 @@ def test_kills_a_rank(gang):
     assert waiting.exception().code == "PEER_LOST"
     gang.form()
     assert total(gang) == [3, 3]
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_fails_after_calls(gang):
+    refs = gang.put([np.full(2, rank, np.float32) for rank in range(3)])
+    sums = gang.all_reduce(refs, op="max")
+    gang.new_group("pair", [0, 2])
+    assert gang.all_gather_object([1, 2, 1]) == [[1, 2, 1]] * 3
+    sent = gang[0].start("send", sums[0], dst_rank_in_group=1, tag=3)
+    gang[1].recv(src_rank_in_group=0, tag=3)
+    sent.result()
+    waiting = gang[0].start("barrier", timeout=5)
+    gang.kill(2)
+    assert waiting.exception().code == "PEER_LOST"
+    gang.form()
+    with pytest.raises(rankbridge.PeerMissingError):
+        gang[1].barrier(timeout=0.1)
+    gang.submit("barrier")
+    assert gang.pids == {}
 
 @pytest.mark.gang(size=3, backend="gloo")
 def test_leaves_a_group_behind(gang):
@@ -133,7 +153,7 @@ def test_tests_run_with_each_size_and_backend_on_gangs_that_are_used_again(outpu
         ),
         "has_four_ranks_on_fake_unless_it_says",
     }
-    assert re.search(r"2 failed, 11 passed, 3 errors", output)
+    assert re.search(r"3 failed, 11 passed, 3 errors", output)
 
 
 def test_a_failure_shows_how_the_gang_is(output: str) -> None:
@@ -155,6 +175,25 @@ def test_what_a_test_leaves_behind_is_its_error(output: str) -> None:
 def test_a_failure_shows_where_functions_are(output: str) -> None:
     section = output.rpartition(" stacks of ranks ---")[2]
     assert re.search(r"rank 0:\n  thread .*\n(    .*\n)*    waits \(\S*/app.py:9\)\n", section)
+
+
+def test_a_failure_shows_a_scenario_that_asks_for_the_same(output: str, tmp_path: Path) -> None:
+    report = output.partition(" test_fails_after_calls[3-gloo] _")[2]
+    text = report.partition(" scenario ---")[2].partition("\n")[2].partition("\n____")[0]
+    assert text.startswith("# There is no word for gang.submit.\nformat = 1\n")
+    (tmp_path / "it.toml").write_text(text)
+    command = [RANKBRIDGE, "test", "it.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + text
+    steps = tomllib.loads(text)["step"]
+    reduced, gathered, sent, received, waits, killed, formed, missed = steps
+    own = {"1": {"of": "tensor0b"}, "2": {"of": "tensor0c"}}
+    assert reduced == {"call": "all_reduce", "op": "max", "of": "tensor0a", "but": own, "as": "tensor3"}
+    assert (gathered["value"], gathered["but"]) == (1, {"1": {"value": 2}})
+    assert (sent["each"][0]["of"], sent["wait"], received["each"][0]["rank"]) == ("tensor3", False, 1)
+    assert (waits["wait"], waits["expect"]) == (False, {"error": "PEER_LOST"})
+    assert (killed, formed) == ({"each": [], "fault": {"kill": [2]}}, {"form": True})
+    assert (missed["timeout_ms"], missed["expect"]) == (100, {"error": "PEER_MISSING"})
 
 
 def test_two_runs_at_once_have_gangs_of_their_own(tmp_path: Path) -> None:
