@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rankbridge.stacks import stacks_of
+
 if TYPE_CHECKING:
     from rankbridge.harness.lending import Lender, LentGang
 
-DEFAULTS: dict[str, Any] = {"size": 4, "backend": "fake", "timeout": 10.0}
+DEFAULTS: dict[str, Any] = {"size": 4, "backend": "fake", "timeout": 10.0, "load": ""}
 """What the marker says, where it says nothing."""
 
 _MARKER = (
-    "gang(size=4, backend='fake', timeout=10.0): what the fixture `gang` is. A list of sizes or backends: the test "
-    "runs with each. timeout: seconds of each call"
+    "gang(size=4, backend='fake', timeout=10.0, load=''): what the fixture `gang` is. A list of sizes or backends: the "
+    "test runs with each. timeout: seconds of each call. load: a module with functions, or several; a file is from the "
+    "test's folder, and its gang is on gloo and this test's alone"
 )
 _LENDER: pytest.StashKey[Lender] = pytest.StashKey()
 _LENT: pytest.StashKey[LentGang] = pytest.StashKey()
@@ -46,6 +49,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None or "gang" not in metafunc.fixturenames:
         return
     wanted = _wanted(metafunc.definition.nodeid, marker)
+    if isinstance(wanted["load"], list):
+        # Not one after another.
+        wanted["load"] = tuple(wanted["load"])
     rows = list(itertools.product(*(it if isinstance(it, list) else [it] for it in wanted.values())))
     given = [dict(zip(wanted, row, strict=True)) for row in rows]
     names = [f"{it['size']}-{it['backend']}" for it in given]
@@ -64,23 +70,26 @@ def _wanted(node: str, marker: pytest.Mark) -> dict[str, Any]:
         values = value if isinstance(value, list) and name != "timeout" else [value]
         if not values or not all(isinstance(it, kinds) and not isinstance(it, bool) for it in values):
             raise pytest.UsageError(f"{node}: gang's {name} is {value!r}, and not like {DEFAULTS[name]!r}")
-    return {**DEFAULTS, **marker.kwargs}
+    backend = {"backend": "gloo"} if "load" in marker.kwargs else {}
+    return {**DEFAULTS, **backend, **marker.kwargs}
 
 
 @pytest.fixture
 def gang(request: pytest.FixtureRequest) -> Iterator[LentGang]:
     """A gang for this test: with a session and a group of its own, on ranks that other tests had before.
 
-    The marker ``gang`` says what it is. What the test leaves behind in groups and in shared sessions is an error of the
-    test. After a failure the gang is formed again.
+    The marker ``gang`` says what it is. What the test leaves behind is an error of the test: groups, refs in shared
+    sessions, descriptors and threads of ranks. After a failure the gang is formed again.
     """
+    from rankbridge.harness.gangs import load_paths
     from rankbridge.harness.lending import Lender
 
     config = request.config
     if _LENDER not in config.stash:
         config.stash[_LENDER] = Lender()
     wanted = getattr(request, "param", DEFAULTS)
-    with config.stash[_LENDER].lent(wanted["size"], wanted["backend"], wanted["timeout"]) as lent:
+    load = load_paths(wanted["load"] or (), request.path.parent)
+    with config.stash[_LENDER].lent(wanted["size"], wanted["backend"], wanted["timeout"], load) as lent:
         request.node.stash[_LENT] = lent
         yield lent
         lent.failed = request.node.stash.get(_FAILED, False)
@@ -97,5 +106,8 @@ def pytest_runtest_makereport(
     if report.failed and call.when == "call":
         item.stash[_FAILED] = True
         if _LENT in item.stash:
-            report.sections.append(("gang", item.stash[_LENT].described()))
+            lent = item.stash[_LENT]
+            report.sections.append(("gang", lent.described()))
+            report.sections.append(("stacks of ranks", stacks_of(lent.pids)))
+            report.sections.append(("scenario", lent.asked.as_scenario()))
     return report

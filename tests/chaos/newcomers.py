@@ -13,7 +13,8 @@ from tests.chaos.controllers.python import PythonController
 from tests.chaos.operations import Values
 from tests.chaos.pending import fill_queue, wait_pending
 from tests.chaos.scene import CALL_TIMEOUT_S, PATIENCE_S, SHORT_TIMEOUT_S, Scene
-from tests.chaos.usage import SETTLE_S, Usage, settled, usage
+
+from rankbridge.harness.usage import SETTLE_S, Usage, settled, usage
 
 _KEPT_ELEMENTS = 16 * 1024
 # Threads that a rank's server makes before it reuses them: more than all calls of a round hold at once, also where a

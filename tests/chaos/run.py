@@ -16,11 +16,11 @@ from tests.chaos.pending import GangBrokenError
 from tests.chaos.plan import Round
 from tests.chaos.scene import Scene
 from tests.chaos.stage import scene
-from tests.chaos.usage import Usage
 from tests.chaos.wholeness import make_whole
 from tests.chaos.written import write_round
 
 from rankbridge import RankBridgeError
+from rankbridge.harness.usage import Usage
 
 
 @dataclass

@@ -13,11 +13,11 @@ from tests.chaos.checks import Allowed, Called, Ended, described, equal, judge
 from tests.chaos.controllers.controller import Controller, Flight
 from tests.chaos.findings import Findings
 from tests.chaos.operations import Operation, Values
-from tests.chaos.usage import Usage
 from tests.support.gangs import RunningGang
 
 import rankbridge
 from rankbridge import ErrorCode, Gang, RankBridgeError, Ref
+from rankbridge.harness.usage import Usage
 
 CALL_TIMEOUT_S = 8.0
 SHORT_TIMEOUT_S = 0.4

@@ -26,9 +26,9 @@ from tests.chaos.plan import Round
 from tests.chaos.run import Report, run
 from tests.chaos.stage import scene
 from tests.chaos.table import milliseconds, percentile
-from tests.chaos.usage import Usage, settled, usage
 
 from rankbridge import Gang, Ref
+from rankbridge.harness.usage import Usage, settled, usage
 
 MEMORY_KB = 10.0
 SIZE = 4

@@ -23,11 +23,11 @@ from tests.chaos.run import Report, run
 from tests.chaos.scene import Begun, Scene
 from tests.chaos.soak import SIZE, Growth, formings
 from tests.chaos.table import percentile, table
-from tests.chaos.usage import Usage, usage
 from tests.support.gangs import RunningGang
 
 from rankbridge import DeadlineExceededError, Gang, Pending
 from rankbridge.harness.cases import load
+from rankbridge.harness.usage import Usage, usage
 
 # What allocators may still ask for once, in a run too short for it to matter less than the leak that is looked for.
 NOISE_KB = 1024.0

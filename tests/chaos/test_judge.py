@@ -21,10 +21,10 @@ from tests.chaos.run import run
 from tests.chaos.scene import Scene
 from tests.chaos.stage import scene
 from tests.chaos.table import table
-from tests.chaos.usage import Usage, usage
 from tests.support.gangs import RunningGang
 
 from rankbridge import Gang
+from rankbridge.harness.usage import Usage, usage
 from rankbridge_server.core.shared_memory.memory import make_shared_memory
 
 SIZE = 2

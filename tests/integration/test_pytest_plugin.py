@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.gangs import RANKBRIDGE
 
 pytestmark = pytest.mark.usefixtures("quick_gangs")
 
@@ -51,6 +53,24 @@ def test_kills_a_rank(gang):
     assert total(gang) == [3, 3]
 
 @pytest.mark.gang(size=3, backend="gloo")
+def test_fails_after_calls(gang):
+    refs = gang.put([np.full(2, rank, np.float32) for rank in range(3)])
+    sums = gang.all_reduce(refs, op="max")
+    gang.new_group("pair", [0, 2])
+    assert gang.all_gather_object([1, 2, 1]) == [[1, 2, 1]] * 3
+    sent = gang[0].start("send", sums[0], dst_rank_in_group=1, tag=3)
+    gang[1].recv(src_rank_in_group=0, tag=3)
+    sent.result()
+    waiting = gang[0].start("barrier", timeout=5)
+    gang.kill(2)
+    assert waiting.exception().code == "PEER_LOST"
+    gang.form()
+    with pytest.raises(rankbridge.PeerMissingError):
+        gang[1].barrier(timeout=0.1)
+    gang.submit("barrier")
+    assert gang.pids == {}
+
+@pytest.mark.gang(size=3, backend="gloo")
 def test_leaves_a_group_behind(gang):
     gang.new_group("mine", [0, 1])
 
@@ -58,12 +78,25 @@ def test_leaves_a_group_behind(gang):
 def test_leaves_a_ref_behind(gang):
     rankbridge.connect(list(gang.client.targets), session=False)[1].put([1.0])
 
+@pytest.mark.gang(size=2, load="app.py")
+def test_fails_while_a_function_runs(gang):
+    call = gang.function("waits", timeout=60).start()
+    assert {next(call.reports()).value for _ in range(1)} == {"waiting"}
+    assert gang.pids == {}
+
 @pytest.mark.gang(size=3, backend="gloo")
 def test_finds_nothing_of_them(gang):
     assert [it.name for it in gang.groups()] == [gang.group, "world"]
     assert [it.refs for status in gang.status() for it in status.sessions] == [0, 0, 0, 0, 0, 0]
     with gang.client.session():
         assert gang.list_refs() == [[], [], []]
+
+clients = []
+
+@pytest.mark.gang(size=3, backend="gloo")
+def test_leaves_a_client_open(gang):
+    clients.append(rankbridge.connect(list(gang.client.targets)))
+    clients[0].barrier()
 
 def test_has_four_ranks_on_fake_unless_it_says(gang):
     assert (len(gang), gang.status()[0].backend) == (4, "fake")
@@ -73,6 +106,17 @@ def test_has_four_ranks_on_fake_unless_it_says(gang):
     gang.barrier()
     assert gang[3].barrier(group="world", timeout=0.1) if False else True
 """.replace('    assert gang[3].barrier(group="world", timeout=0.1) if False else True\n', "")
+
+APP = """
+import time
+import rankbridge_server
+
+@rankbridge_server.function
+def waits(context):
+    yield "waiting"
+    while not context.cancelled:
+        time.sleep(0.01)
+"""
 
 LIGHT = """
 import sys
@@ -85,6 +129,7 @@ def test_nothing_is_imported():
 
 def run(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(text)
+    (folder / "app.py").write_text(APP)
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments, "test_it.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
@@ -103,12 +148,12 @@ def test_tests_run_with_each_size_and_backend_on_gangs_that_are_used_again(outpu
             f"{it}[3-gloo]"
             for it in (
                 *("finds_the_gang_whole_after_a_failure", "kills_a_rank", "finds_nothing_of_them"),
-                *("leaves_a_group_behind", "leaves_a_ref_behind"),
+                *("leaves_a_group_behind", "leaves_a_ref_behind", "leaves_a_client_open"),
             )
         ),
         "has_four_ranks_on_fake_unless_it_says",
     }
-    assert re.search(r"1 failed, 10 passed, 2 errors", output)
+    assert re.search(r"3 failed, 11 passed, 3 errors", output)
 
 
 def test_a_failure_shows_how_the_gang_is(output: str) -> None:
@@ -122,6 +167,42 @@ def test_a_failure_shows_how_the_gang_is(output: str) -> None:
 def test_what_a_test_leaves_behind_is_its_error(output: str) -> None:
     assert "the test has left behind: group 'mine'\n" in output
     assert "the test has left behind: 1 refs in the shared session of rank 1\n" in output
+    assert re.search(
+        r"the test has left behind: \d open descriptors in rank 0: a client that is not closed\?", output
+    )
+
+
+def test_a_failure_shows_where_functions_are(output: str) -> None:
+    section = output.rpartition(" stacks of ranks ---")[2]
+    assert re.search(r"rank 0:\n  thread .*\n(    .*\n)*    waits \(\S*/app.py:9\)\n", section)
+
+
+def test_a_failure_shows_a_scenario_that_asks_for_the_same(output: str, tmp_path: Path) -> None:
+    report = output.partition(" test_fails_after_calls[3-gloo] _")[2]
+    text = report.partition(" scenario ---")[2].partition("\n")[2].partition("\n____")[0]
+    assert text.startswith("# There is no word for gang.submit.\nformat = 1\n")
+    (tmp_path / "it.toml").write_text(text)
+    command = [RANKBRIDGE, "test", "it.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + text
+    steps = tomllib.loads(text)["step"]
+    reduced, gathered, sent, received, waits, killed, formed, missed = steps
+    own = {"1": {"of": "tensor0b"}, "2": {"of": "tensor0c"}}
+    assert reduced == {"call": "all_reduce", "op": "max", "of": "tensor0a", "but": own, "as": "tensor3"}
+    assert (gathered["value"], gathered["but"]) == (1, {"1": {"value": 2}})
+    assert (sent["each"][0]["of"], sent["wait"], received["each"][0]["rank"]) == ("tensor3", False, 1)
+    assert (waits["wait"], waits["expect"]) == (False, {"error": "PEER_LOST"})
+    assert (killed, formed) == ({"each": [], "fault": {"kill": [2]}}, {"form": True})
+    assert (missed["timeout_ms"], missed["expect"]) == (100, {"error": "PEER_MISSING"})
+
+
+def test_two_runs_at_once_have_gangs_of_their_own(tmp_path: Path) -> None:
+    """As the workers of pytest-xdist are: processes of pytest that know nothing of each other."""
+    text = TESTS.partition("@pytest.mark.gang(size=3")[0]
+    (tmp_path / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_it.py"]
+    both = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert ["4 passed" in it.communicate(timeout=120)[0] for it in both] == [True, True]
 
 
 def test_nothing_is_imported_by_who_asks_for_no_gang(tmp_path: Path) -> None:
@@ -133,7 +214,7 @@ def test_nothing_is_imported_by_who_asks_for_no_gang(tmp_path: Path) -> None:
     ("marker", "said"),
     [
         ("gang(sise=2)", "gang has no argument `sise`; did you mean `size`?"),
-        ("gang(2)", "gang takes its arguments by name: size, backend, timeout"),
+        ("gang(2)", "gang takes its arguments by name: size, backend, timeout, load"),
         ("gang(size=[2, 'three'])", "gang's size is [2, 'three'], and not like 4"),
     ],
 )

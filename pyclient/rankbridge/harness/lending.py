@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from rankbridge import Formed, Gang, Rank, RankBridgeError
+from rankbridge.harness.asked import Asked
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
+from rankbridge.harness.leaks import grown, held, refs_left, shared_refs, warm_up
+from rankbridge.harness.operations import DECLARED
 
 FORM_TIMEOUT_S = 30.0
+_WORDS = {signal.SIGKILL: "kill", signal.SIGSTOP: "stop", signal.SIGCONT: "cont"}
 
 
 def _takes_group(method: Any) -> bool:
@@ -38,18 +42,36 @@ _OF_GANG = _with_group(Gang)
 _OF_RANK = _with_group(Rank)
 
 
+def _in_group(method: Any, name: str, group: str, taking: frozenset[str]) -> Any:
+    """Gives a method that means the test's group unless another is given."""
+    if name in taking:
+        return functools.partial(method, group=group)
+    if name not in ("start", "submit"):
+        return method
+
+    def begin(operation: str, *args: Any, **options: Any) -> Any:
+        own = {"group": group} if operation in DECLARED else {}
+        return method(operation, *args, **own | options)
+
+    return begin
+
+
 class LentRank:
     """One rank of a lent gang: every method of ``rankbridge.Rank``, in the test's group unless another is given."""
 
-    def __init__(self, rank: Rank, group: str) -> None:
+    def __init__(self, rank: Rank, group: str, asked: Asked) -> None:
         """Made by the gang."""
         self._rank = rank
         self._group = group
+        self._asked = asked
 
     def __getattr__(self, name: str) -> Any:
         """Gives the rank's own."""
         found = getattr(self._rank, name)
-        return functools.partial(found, group=self._group) if name in _OF_RANK else found
+        if not callable(found):
+            return found
+        called = _in_group(found, name, self._group, _OF_RANK)
+        return self._asked.noting(name, self._rank.rank, called)
 
 
 class LentGang:
@@ -58,6 +80,7 @@ class LentGang:
     Attributes:
         client: The gang as it is.
         group: Name of the test's group, of all ranks in order.
+        asked: What the test has asked for.
         failed: Whether the test has failed.
         left: What the test has left behind, in words.
     """
@@ -69,6 +92,7 @@ class LentGang:
         self.failed = False
         self.left: list[str] = []
         self.disturbed = False
+        self.asked = Asked(running.wanted, group)
         self._running = running
         self._events = len(running.reports.events)
 
@@ -78,7 +102,7 @@ class LentGang:
 
     def __getitem__(self, rank: int) -> LentRank:
         """Gives one rank, counted from 0."""
-        return LentRank(self.client[rank], self.group)
+        return LentRank(self.client[rank], self.group, self.asked)
 
     def __iter__(self) -> Iterator[LentRank]:
         """Gives every rank, in order."""
@@ -87,7 +111,9 @@ class LentGang:
     def __getattr__(self, name: str) -> Any:
         """Gives the gang's own."""
         found = getattr(self.client, name)
-        return functools.partial(found, group=self.group) if name in _OF_GANG else found
+        if not callable(found):
+            return found
+        return self.asked.noting(name, None, _in_group(found, name, self.group, _OF_GANG))
 
     @property
     def pids(self) -> dict[int, int]:
@@ -113,6 +139,7 @@ class LentGang:
 
     def form(self, *, timeout: float = FORM_TIMEOUT_S) -> Formed:
         """Forms the next generation, with all groups."""
+        self.asked.form()
         return self.client.form(timeout=timeout)
 
     def described(self) -> str:
@@ -143,6 +170,7 @@ class LentGang:
         if self._running.wanted.backend == "fake":
             raise ValueError("ranks on the backend fake share one process: take gloo")
         self.disturbed = True
+        self.asked.fault(_WORDS[signum], ranks)
         for rank in ranks:
             os.kill(self.pids[rank], signum)
 
@@ -154,19 +182,29 @@ class Lender:
         """Has none yet."""
         self._pool = Pool()
         self._count = itertools.count(1)
+        self._warm: set[int] = set()
 
     @contextmanager
-    def lent(self, size: int, backend: str, timeout: float) -> Iterator[LentGang]:
+    def lent(self, size: int, backend: str, timeout: float, load: tuple[str, ...] = ()) -> Iterator[LentGang]:
         """Lends a gang. Afterwards it is as before: formed again if it has to be, or another one takes its place.
+
+        Args:
+            size: Its ranks.
+            backend: What moves its data.
+            timeout: Of each call, in seconds.
+            load: Modules with functions, as `load_paths` gives them. What they keep is no other test's.
 
         Raises:
             NoGang: It did not start.
         """
-        running = self._pool.gang(Wanted(size, backend))
+        running = self._pool.gang(Wanted(size, backend, (), load))
         client = running.client
         client.timeout = timeout
         lent = LentGang(running, f"test-{next(self._count)}")
-        before = _shared_refs(client)
+        if running.process.pid not in self._warm:
+            self._warm.add(running.process.pid)
+            warm_up(client)
+        refs, processes = shared_refs(client), held(lent.pids.values())
         try:
             with client.session():
                 client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
@@ -174,7 +212,11 @@ class Lender:
                     yield lent
                 finally:
                     send(list(lent.pids.values()), signal.SIGCONT)
-            self._clean(lent, before)
+            self._clean(lent, refs)
+            if load:
+                self._pool.drop(running)
+            elif not lent.failed:
+                lent.left += grown(processes, lent.pids)
         except (RankBridgeError, NoGang):
             self._pool.drop(running)
             raise
@@ -192,24 +234,9 @@ class Lender:
             groups = [it.name for it in client.groups() if it.name != "world"]
             client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
             lent.left = [f"group {it!r}" for it in groups if it != lent.group]
-            now = _shared_refs(client)
-            more = {rank: count - before.get(rank, 0) for rank, count in now.items()}
-            lent.left += [
-                f"{count} refs in the shared session of rank {it}" for it, count in more.items() if count > 0
-            ]
-            if lent.left:
-                for rank in client:
-                    rank.release(rank.list_refs())
+            lent.left += refs_left(client, before)
         except RankBridgeError:
             # Nothing is lost by it: another gang takes its place.
             self._pool.drop(lent._running)
         if lent.failed:
             lent.left = []
-
-
-def _shared_refs(client: Gang) -> dict[int, int]:
-    """Gives the number of refs of each rank's shared session."""
-    found: dict[int, int] = {}
-    for status in client.status():
-        found[status.rank] = sum(it.refs for it in status.sessions if not it.session_id)
-    return found

@@ -7,7 +7,8 @@ from typing import Self
 
 from tests.chaos.controllers.process import ElixirProcess
 from tests.chaos.findings import Findings
-from tests.chaos.usage import SETTLE_S, until
+
+from rankbridge.harness.usage import SETTLE_S, until
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from tests.chaos.faults.fault import Fault
 from tests.chaos.operations import Operation
 from tests.chaos.pending import wait_pending
 from tests.chaos.scene import Scene
-from tests.chaos.usage import until
 from tests.chaos.wholeness import is_whole
 
 from rankbridge import ErrorCode
+from rankbridge.harness.usage import until
 
 _LEASE_S = 1.0
 _LONG_S = 60.0

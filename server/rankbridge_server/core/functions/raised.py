@@ -40,7 +40,12 @@ def raised_by(error: BaseException, rank: int) -> Raised:
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame is of the user's own code: neither Python's, nor a library's, nor ours."""
-    return not frame.f_code.co_filename.startswith(_LIBRARIES)
+    return is_users_file(frame.f_code.co_filename)
+
+
+def is_users_file(file: str) -> bool:
+    """Whether a file is the user's own."""
+    return not file.startswith(_LIBRARIES)
 
 
 def _own_frames(trace: TracebackType | None) -> Iterator[str]:

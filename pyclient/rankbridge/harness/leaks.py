@@ -1,0 +1,75 @@
+"""What a test leaves behind in the ranks of its gang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from rankbridge import Gang
+from rankbridge.harness.usage import Usage, settled, usage
+
+_SETTLE_S = 2.0
+# Threads that a rank's server makes for calls that are there at once, and uses again.
+_THREADS = 8
+# Of the interpreter or of gRPC, with some first use.
+_DESCRIPTORS = 1
+
+
+def warm_up(client: Gang) -> None:
+    """Makes the ranks of a new gang open what they open with the first call, and keep."""
+    with client.session():
+        refs = client.put([np.zeros(1, np.float32)] * len(client), timeout=_SETTLE_S)
+        client.get(client.all_reduce(refs, timeout=_SETTLE_S), timeout=_SETTLE_S)
+
+
+def shared_refs(client: Gang) -> dict[int, int]:
+    """Gives the number of refs of each rank's shared session."""
+    found: dict[int, int] = {}
+    for status in client.status():
+        found[status.rank] = sum(it.refs for it in status.sessions if not it.session_id)
+    return found
+
+
+def held(pids: Iterable[int]) -> dict[int, Usage]:
+    """Gives what processes hold, as far as they are there and may be looked into."""
+    found = {}
+    for pid in set(pids):
+        try:
+            found[pid] = usage(pid)
+        except OSError:
+            continue
+    return found
+
+
+def grown(before: Mapping[int, Usage], pids: Mapping[int, int]) -> list[str]:
+    """Says what ranks hold more than before. Those with another process than before hold nothing more.
+
+    Args:
+        before: What processes held, by process id.
+        pids: The process of each rank.
+    """
+    said = []
+    for pid, then in before.items():
+        ranks = [rank for rank, it in pids.items() if it == pid]
+        most = Usage(then.threads + _THREADS, then.fds + _DESCRIPTORS, 0, 1 << 30)
+        try:
+            now = settled(pid, most, _SETTLE_S) if ranks else then
+        except OSError:
+            continue
+        where = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks}"
+        if now.fds > most.fds:
+            said.append(f"{now.fds - then.fds} open descriptors in {where}: a client that is not closed?")
+        if now.threads > most.threads:
+            said.append(f"{now.threads - then.threads} threads in {where}")
+    return said
+
+
+def refs_left(client: Gang, before: Mapping[int, int]) -> list[str]:
+    """Says how many refs there are more in shared sessions than before, and frees them."""
+    more = {rank: count - before.get(rank, 0) for rank, count in shared_refs(client).items()}
+    left = [f"{count} refs in the shared session of rank {it}" for it, count in more.items() if count > 0]
+    if left:
+        for rank in client:
+            rank.release(rank.list_refs())
+    return left
