@@ -46,7 +46,9 @@ def test_who_has_come_and_who_is_missing_is_listed_until_all_have(gang: RunningG
         assert admissions(watcher) == []
         # The other ranks may still leave the backend.
         until(
-            lambda: not [it for each in watcher.pending() for it in each.operations if it.operation_id == "one"]
+            lambda: (
+                not [it for each in watcher.pending() for it in each.operations if it.operation_id == "one"]
+            )
         )
 
 
