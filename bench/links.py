@@ -16,6 +16,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from rankbridge_server.core.activity import Activity, Doing
 from rankbridge_server.core.admission.admission import Arrival, Ruling
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial, listen
@@ -72,11 +73,20 @@ def admission(links: SocketLinks) -> Callable[[], None]:
     return arrive
 
 
+def ignore(*_: object) -> None:
+    """Is told of what does not matter here."""
+
+
+def idle(_: str) -> Activity:
+    """Has no call."""
+    return Activity(doing=Doing.IDLE)
+
+
 def serve(directory: Path, rank: int, size: int, blocks: int, report: Connection) -> None:
     """One rank: both ways, block by block; reports each side's times in seconds."""
     links = SocketLinks(1, rank, SocketListener(f"unix:{directory}/links-{rank}"), Heartbeat())
     report.send(links.address)
-    links.start(dict(enumerate(report.recv())), b"secret", *[lambda *_: None] * 3)
+    links.start(dict(enumerate(report.recv())), b"secret", ignore, ignore, ignore, idle)
     links.add_group("world", list(range(size)), TIMEOUT_S)
     report.send("linked")
     report.recv()

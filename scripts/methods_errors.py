@@ -11,7 +11,7 @@ CLASS = re.compile(
     r"^    (?P<indent>[ │├└─]*)(?P<name>\w+Error)(?: \((?P<more>\w+)\))? *(?P<code>[A-Z_]*)", re.M
 )
 REGION = re.compile(r"(?<=error\.proto\n)(.*?)(?=# --- end of classes\n)", re.DOTALL)
-BESIDE = ["ErrorCode", "Outcome", "Raised", "RankDetail", "Side"]
+BESIDE = ["Activity", "ErrorCode", "Outcome", "Raised", "RankDetail", "Side"]
 """What the module has beside classes of exceptions."""
 
 

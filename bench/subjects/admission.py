@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from bench.links import TIMEOUT_S, admission
+from bench.links import TIMEOUT_S, admission, idle, ignore
 from bench.looping import Place, looping
 from bench.subject import Timed, Ways, serve, timed
 
@@ -19,7 +19,7 @@ def enter(place: Place) -> Mapping[str, Timed]:
 
     listener = SocketListener(f"unix:{place.directory}/{place.rank}")
     links = SocketLinks(1, place.rank, listener, Heartbeat(interval=1.0))
-    links.start(dict(enumerate(place.meet(links.address))), b"secret", *[lambda *_: None] * 3)
+    links.start(dict(enumerate(place.meet(links.address))), b"secret", ignore, ignore, ignore, idle)
     links.add_group("world", list(range(place.size)), TIMEOUT_S)
     place.meet("linked")
     return {"admission": timed(admission(links))}

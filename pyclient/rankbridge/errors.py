@@ -106,6 +106,29 @@ _CAUSE_ORDER = {code: place for place, code in enumerate(ErrorCode)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a missing rank did, as its sidecar said, while others waited for it.
+
+    Attributes:
+        doing: "idle" (it has no call), "waiting" (for others, in another operation), "running" (another operation, in
+            the backend), "function" (it runs one), "stopped" (its process is), "silent" (it did not say in time; it may
+            be busy, and is not known to be dead), or "unspecified".
+        group: Name of the group of what it waits for or runs.
+        operation: Kind of operation that it waits for or runs; of "function", the function's name.
+        operation_id: Id of that operation.
+        site: The line of code that called for it. Empty: not said.
+        for_ms: For how long, in milliseconds; of "silent", how long others waited for its answer.
+    """
+
+    doing: str
+    group: str = ""
+    operation: str = ""
+    operation_id: str = ""
+    site: str = ""
+    for_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankDetail:
     """One rank's part in a failure.
 
@@ -115,6 +138,7 @@ class RankDetail:
         state: "arrived", "missing", "disagrees", "lost", "failed", or "unspecified".
         detail: What it asked for, or what failed there, in words.
         site: The line of code that asked for it, "file:line". Empty: it asked for nothing, or its caller did not say.
+        activity: Of a missing rank: what it did instead. None: it was not asked.
     """
 
     rank: int
@@ -122,6 +146,7 @@ class RankDetail:
     state: str
     detail: str = ""
     site: str = ""
+    activity: Activity | None = None
 
     def __str__(self) -> str:
         """Gives for example ``rank 3 missing`` or ``rank 1 disagrees (float32[8])``."""
@@ -330,6 +355,7 @@ class TransportError(RankBridgeError):
 
 __all__ = [
     "AbortedError",
+    "Activity",
     "BackendFailedError",
     "CallCancelledError",
     "DeadlineExceededError",

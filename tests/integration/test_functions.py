@@ -23,6 +23,7 @@ from rankbridge import (
     GangError,
     InvalidArgumentError,
     MismatchError,
+    PeerMissingError,
     RankBridgeError,
     UnknownFunctionError,
     UnknownRefError,
@@ -279,6 +280,23 @@ def test_the_groups_other_operations_go_on_beside_a_function(held: Gang) -> None
     for rank in held:
         rank.call("let_go")
     assert call.result() == ["let go"] * SIZE
+
+
+def test_a_rank_that_others_miss_is_told_to_run_a_function(held: Gang) -> None:
+    call = held.function("hold").start()
+    with call.reports() as reports:
+        assert {next(reports).rank for _ in range(SIZE)} == set(range(SIZE))
+    error = held[1].start("barrier", timeout=0.2).exception()
+    for rank in held:
+        rank.call("let_go")
+    assert call.result() == ["let go"] * SIZE
+    assert isinstance(error, PeerMissingError)
+    activities = [it.activity for it in error.ranks if it.state == "missing"]
+    assert [it and (it.doing, it.operation, it.group) for it in activities] == [
+        ("function", "hold", "world")
+    ] * (SIZE - 1)
+    assert all(it and it.site.startswith(f"{__file__}:") for it in activities)
+    assert "has not come: it runs function hold, for " in str(error)
 
 
 def test_functions_of_one_group_run_one_after_another(held: Gang) -> None:

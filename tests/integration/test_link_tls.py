@@ -15,6 +15,7 @@ from tests.support.certificates import Certificate, self_signed, signed
 from tests.support.local_gang import LocalGang, a_call
 from tests.support.tasks import error_of
 
+from rankbridge_server.core.activity import Activity, Doing
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
 from rankbridge_server.core.groups.operations import NewGroup, new_group
@@ -73,6 +74,11 @@ def close(gang: LocalGang) -> None:
 
 def works(gang: LocalGang) -> bool:
     return gang.run(barrier, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
+
+
+def idle(_: str) -> Activity:
+    """Has no call."""
+    return Activity(doing=Doing.IDLE)
 
 
 def ignored(*_: object) -> None:
@@ -175,7 +181,7 @@ def test_strangers_that_leave_the_handshake_halfway_hold_nobody_up(gang: LocalGa
 
 def test_strangers_that_leave_the_handshake_halfway_are_shown_out(sides: Sides) -> None:
     links = SocketLinkMaker("127.0.0.1:0", heartbeat=Heartbeat(0.05, 2), tls=lambda: sides.showing)(1, 0)
-    links.start({0: links.address}, b"secret", ignored, ignored, ignored)
+    links.start({0: links.address}, b"secret", ignored, ignored, ignored, idle)
     with ExitStack() as stack:
         for stranger, greeting in halfway(links.address, sides, stack):
             try:
@@ -264,7 +270,12 @@ def test_a_member_without_the_right_tls_is_told_and_the_leader_goes_on(
     ended: list[Ended] = []
     for it in sidecars:
         it.start(
-            {rank: it.address for rank, it in enumerate(sidecars)}, b"secret", ended.append, ignored, ignored
+            {rank: it.address for rank, it in enumerate(sidecars)},
+            b"secret",
+            ended.append,
+            ignored,
+            ignored,
+            idle,
         )
     try:
         for it in sidecars[:2]:

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.model.settings import PURE
 
 from rankbridge.link.v1 import link_pb2 as pb
+from rankbridge_server.core.activity import Activity, Doing
 from rankbridge_server.core.admission.admission import (
     REMEMBERED_FAILURES,
     Admission,
@@ -26,6 +27,7 @@ from rankbridge_server.core.admission.admission import (
     Straggling,
     Verdict,
 )
+from rankbridge_server.core.admission.inquiries import ANSWER_S
 from rankbridge_server.core.gang_calls.messages import Report
 from rankbridge_server.core.links import Ended
 from rankbridge_server.links import leader, wire
@@ -271,7 +273,8 @@ class Peer:
             data = self.socket.recv(1 << 20, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return []
-        return [wire.parse(body).verdict for body in self._frames.feed(data)]
+        frames = map(wire.parse, self._frames.feed(data))
+        return [it.verdict for it in frames if it.WhichOneof("kind") == "verdict"]
 
 
 class Unheeded(Owner):
@@ -289,6 +292,9 @@ class Unheeded(Owner):
     def deliver(self, message: object) -> None: ...
 
     def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None: ...
+
+    def activity(self, group: str) -> Activity:
+        return Activity(doing=Doing.IDLE)
 
 
 Ruled = tuple[int, int, str, Ruling, tuple[str | None, ...], tuple[bytes, ...]]
@@ -379,7 +385,13 @@ class LeaderMachine(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.clock.now += seconds
         due = self.leader.expire()
-        self._compare(self.table.expire(self.clock.now))
+        expected = self.table.expire(self.clock.now)
+        if any(ruling is not Ruling.GO for _, _, ruling, _, _ in expected):
+            # No member says what it does instead of coming.
+            self.clock.now += ANSWER_S
+            due = self.leader.expire()
+            expected += self.table.expire(self.clock.now)
+        self._compare(expected)
         assert due == self.table.due
 
     def _compare(self, expected: list[Said]) -> None:

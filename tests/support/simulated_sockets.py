@@ -79,7 +79,8 @@ class Connection:
 class SimulatedSocket:
     """One end."""
 
-    family = socket.AF_UNIX
+    # Of another host: no process of this one is behind it.
+    family = socket.AF_INET
 
     def __init__(
         self, files: Files, out: Half, into: Half, on_receive: Callable[[], None] | None = None

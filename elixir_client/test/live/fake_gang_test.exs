@@ -418,6 +418,26 @@ defmodule RankBridge.FakeGangTest do
     assert raised |> Error.sides() |> Enum.map(& &1.site) |> Enum.uniq() == [there]
   end
 
+  test "a missing rank is named with what it does instead", %{gang: gang} do
+    id = RankBridge.Id.uuid()
+
+    tasks =
+      for rank <- 0..2 do
+        Task.async(fn ->
+          opts = [operation_id: id, timeout: 200]
+          RankBridge.Operations.call_rank(gang, rank, :barrier, nil, opts)
+        end)
+      end
+
+    for {:error, error} <- Task.await_many(tasks, 30_000) do
+      assert error.reason == :peer_missing
+      assert [%{rank: 3, activity: activity}] = Enum.filter(error.ranks, &(&1.state == :missing))
+      assert %{doing: :idle, operation: "", site: ""} = activity
+      assert activity.for_ms in 150..60_000
+      assert error.message =~ ~r/rank 3: +has not come: it has no call, for \d+\.\d s/
+    end
+  end
+
   test "the mean of integers is refused and changes nothing", %{gang: gang} do
     refs = RankBridge.put!(gang, for(rank <- 0..3, do: [rank]))
 

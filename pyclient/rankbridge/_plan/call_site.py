@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -35,18 +34,26 @@ _KNOWN: dict[int, _Known] = {}
 _SAID: ContextVar[str | None] = ContextVar("site", default=None)
 
 
-@contextlib.contextmanager
-def at_site(site: str) -> Iterator[None]:
+def at_site(site: str) -> AbstractContextManager[None]:
     """Lets the calls that are made within it say `site`, in place of the line of code that makes them.
 
     For a program that calls for somebody else: ``with rankbridge.at_site("jobs/nightly.toml, step 3"): ...``. Errors
     about several ranks show it. Of a longer text the ranks keep the last 256 bytes.
     """
-    token = _SAID.set(site)
-    try:
-        yield
-    finally:
-        _SAID.reset(token)
+    return _AtSite(site)
+
+
+class _AtSite(AbstractContextManager[None]):
+    # `contextlib.contextmanager` cannot pass on exceptions that are frozen dataclasses with slots.
+    def __init__(self, site: str) -> None:
+        self._site = site
+        self._tokens: list[Token[str | None]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_SAID.set(self._site))
+
+    def __exit__(self, *_: object) -> None:
+        _SAID.reset(self._tokens.pop())
 
 
 def call_site() -> str:

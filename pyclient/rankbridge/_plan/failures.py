@@ -8,7 +8,7 @@ import grpc
 
 from rankbridge import errors
 from rankbridge._plan.wire import fields_of, short_name
-from rankbridge.errors import ErrorCode, Raised, RankBridgeError, RankDetail
+from rankbridge.errors import Activity, ErrorCode, Raised, RankBridgeError, RankDetail
 from rankbridge.v1 import error_pb2
 
 _CLASSES: dict[str, type[RankBridgeError]] = {
@@ -37,14 +37,18 @@ def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
         generation=error.generation,
         expected=error.expected,
         got=error.got,
-        ranks=[
-            RankDetail(
-                state=short_name(error_pb2.RankState.items(), detail.state), **fields_of(RankDetail, detail)
-            )
-            for detail in error.ranks
-        ],
+        ranks=[_detail(it) for it in error.ranks],
         raised=Raised(**fields_of(Raised, error.raised)) if error.HasField("raised") else None,
     )
+
+
+def _detail(detail: error_pb2.RankDetail) -> RankDetail:
+    activity = None
+    if detail.HasField("activity"):
+        doing = short_name(error_pb2.Doing.items(), detail.activity.doing)
+        activity = Activity(doing=doing, **fields_of(Activity, detail.activity))
+    state = short_name(error_pb2.RankState.items(), detail.state)
+    return RankDetail(state=state, activity=activity, **fields_of(RankDetail, detail))
 
 
 _STATUS_CLASSES: dict[grpc.StatusCode, type[RankBridgeError]] = {

@@ -53,8 +53,9 @@ def _special(value: float) -> str:
 def error_as_json(error: RankBridgeError) -> dict[str, Any]:
     """Gives an error with the fields of ``rankbridge.v1.Error``, by their names there."""
     fields = ("phase", "rank", "group", "operation", "operation_id", "generation", "expected", "got")
+    # What is not said of a rank is left out, but for the detail.
     details = [
-        {"rank": it.rank, "rank_in_group": it.rank_in_group, "state": it.state, "detail": it.detail}
+        {name: value for name, value in asdict(it).items() if value not in ("", None) or name == "detail"}
         for it in error.ranks
     ]
     return {

@@ -219,6 +219,86 @@ RANK_STATE_FAILED: RankState.ValueType  # 5
 """It failed by itself; `detail` says how."""
 Global___RankState: typing_extensions.TypeAlias = RankState
 
+class _Doing:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _DoingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Doing.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    DOING_UNSPECIFIED: _Doing.ValueType  # 0
+    """Not said. Never sent."""
+    DOING_IDLE: _Doing.ValueType  # 1
+    """It has no call of any controller's."""
+    DOING_WAITING: _Doing.ValueType  # 2
+    """It waits for other ranks: in another operation, or for the other end of a send or a receive."""
+    DOING_RUNNING: _Doing.ValueType  # 3
+    """It is in the backend with another operation."""
+    DOING_FUNCTION: _Doing.ValueType  # 4
+    """It runs a function of the user's."""
+    DOING_STOPPED: _Doing.ValueType  # 5
+    """Its process is stopped, as by SIGSTOP."""
+    DOING_SILENT: _Doing.ValueType  # 6
+    """It did not answer in time. It may be busy or starved; nothing says that it is dead."""
+
+class Doing(_Doing, metaclass=_DoingEnumTypeWrapper):
+    """What a rank does while others wait for it."""
+
+DOING_UNSPECIFIED: Doing.ValueType  # 0
+"""Not said. Never sent."""
+DOING_IDLE: Doing.ValueType  # 1
+"""It has no call of any controller's."""
+DOING_WAITING: Doing.ValueType  # 2
+"""It waits for other ranks: in another operation, or for the other end of a send or a receive."""
+DOING_RUNNING: Doing.ValueType  # 3
+"""It is in the backend with another operation."""
+DOING_FUNCTION: Doing.ValueType  # 4
+"""It runs a function of the user's."""
+DOING_STOPPED: Doing.ValueType  # 5
+"""Its process is stopped, as by SIGSTOP."""
+DOING_SILENT: Doing.ValueType  # 6
+"""It did not answer in time. It may be busy or starved; nothing says that it is dead."""
+Global___Doing: typing_extensions.TypeAlias = Doing
+
+@typing.final
+class Activity(google.protobuf.message.Message):
+    """What one rank does while others wait for it, as its sidecar says. Of several operations, one: first of the group in which the
+    others wait, then the oldest.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DOING_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    OPERATION_FIELD_NUMBER: builtins.int
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
+    FOR_MS_FIELD_NUMBER: builtins.int
+    doing: Global___Doing.ValueType
+    """What it does."""
+    group: builtins.str
+    """Name of the group of what it waits for or runs. Empty: neither."""
+    operation: builtins.str
+    """Kind of operation that it waits for or runs; with FUNCTION, the function's name. Empty: neither."""
+    operation_id: builtins.str
+    """Id of that operation. Empty: it has none."""
+    site: builtins.str
+    """The line of code that called for it. Empty: not said."""
+    for_ms: builtins.int
+    """For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known."""
+    def __init__(
+        self,
+        *,
+        doing: Global___Doing.ValueType = ...,
+        group: builtins.str = ...,
+        operation: builtins.str = ...,
+        operation_id: builtins.str = ...,
+        site: builtins.str = ...,
+        for_ms: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["doing", b"doing", "for_ms", b"for_ms", "group", b"group", "operation", b"operation", "operation_id", b"operation_id", "site", b"site"]) -> None: ...
+
+Global___Activity: typing_extensions.TypeAlias = Activity
+
 @typing.final
 class RankDetail(google.protobuf.message.Message):
     """One rank's part in a failure."""
@@ -230,6 +310,7 @@ class RankDetail(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     DETAIL_FIELD_NUMBER: builtins.int
     SITE_FIELD_NUMBER: builtins.int
+    ACTIVITY_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang."""
     rank_in_group: builtins.int
@@ -240,6 +321,10 @@ class RankDetail(google.protobuf.message.Message):
     """The rank's request, or its failure, in words."""
     site: builtins.str
     """The line of code that made the rank's request: `Call.site`. Empty: it made none, or its caller did not say."""
+    @property
+    def activity(self) -> Global___Activity:
+        """With RANK_STATE_MISSING: what it does instead. Absent: it was not asked."""
+
     def __init__(
         self,
         *,
@@ -248,8 +333,10 @@ class RankDetail(google.protobuf.message.Message):
         state: Global___RankState.ValueType = ...,
         detail: builtins.str = ...,
         site: builtins.str = ...,
+        activity: Global___Activity | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["detail", b"detail", "rank", b"rank", "rank_in_group", b"rank_in_group", "site", b"site", "state", b"state"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "detail", b"detail", "rank", b"rank", "rank_in_group", b"rank_in_group", "site", b"site", "state", b"state"]) -> None: ...
 
 Global___RankDetail: typing_extensions.TypeAlias = RankDetail
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Self
 
+from .activity import Activity
+
 _MAX_SHOWN = 500
 
 
@@ -68,7 +70,8 @@ class RankState(Enum):
 class RankDetail:
     """One rank's part in a failure. `rank`: in the gang. `detail`: what the rank asked for, or its error.
 
-    `site`: the line of code that has asked for it; empty: not said.
+    `site`: the line of code that has asked for it; empty: not said. `activity`: what a missing rank does instead; None:
+    it was not asked.
     """
 
     rank: int
@@ -76,6 +79,7 @@ class RankDetail:
     state: RankState
     detail: str = ""
     site: str = ""
+    activity: Activity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from .activity import Activity, Doing
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
 from .admission.verdicts import disagreement, event_of, straggler_of, unmatched
@@ -56,6 +58,9 @@ class Generation:
         self._ended = threading.Condition(self._lock)
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
+        # The names of the functions that were called, by task.
+        self._functions: dict[Task, str] = {}
+        self._idle_since = time.monotonic()
         self._error: BridgeError | None = None
         self.store = GenerationStore(self)
         self._waiters: dict[object, Callable[[BridgeError], None]] = {}
@@ -141,7 +146,7 @@ class Generation:
             self._pending.add(job.task)
             # Under the lock: the lane is closed after it is released, and a job added after that would never run.
             job.membership.lane.add(lambda: self._run(job, plan), first)
-        job.task.then(self._pending.discard)
+        job.task.then(self._answered)
 
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
         """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
@@ -182,6 +187,7 @@ class Generation:
 
     def call(self, job: Job, plan: FunctionPlan, run: Run, *, admitted: bool, first: bool) -> None:
         """Queues a call of a function on its group's lane, as `start` does. `admitted`: the leader has called it."""
+        self.note_function(job.task, run.function)
 
         def enter() -> None:
             try:
@@ -208,8 +214,17 @@ class Generation:
             if run_id:
                 job.membership.runs[run_id] = run
             job.membership.lane.add(enter, first)
-        job.task.then(self._pending.discard)
+        job.task.then(self._answered)
         job.task.then(lambda _: job.membership.forget_run(run_id))
+
+    def note_function(self, task: Task, function: str) -> None:
+        """Keeps the name of the function that a task calls, as long as it is pending."""
+        self._functions[task] = function
+
+        def forget(done: Task) -> None:
+            del self._functions[done]
+
+        task.then(forget)
 
     def send_release(self, release: Release) -> None:
         """Tells the other members of a group that a call of a function has failed here, or is to end."""
@@ -243,6 +258,25 @@ class Generation:
     def pending_tasks(self) -> list[Task]:
         """The operations that were accepted and not answered yet, the oldest first."""
         return sorted(self._pending.copy(), key=lambda task: task.began)
+
+    def activity(self, group: str) -> Activity:
+        """What this rank does while members of a group wait for it. Takes no lock, and never waits."""
+        pending = self._pending.copy()
+        if not pending:
+            return Activity(doing=Doing.IDLE, seconds=time.monotonic() - self._idle_since)
+        # One that is queued waits for what is before it.
+        task = min(pending, key=lambda it: (it.phase is Phase.CHECK, it.place.group != group, it.began))
+        function = self._functions.get(task)
+        began = task.entered or task.began
+        running = Doing.FUNCTION if function else Doing.RUNNING
+        return Activity(
+            doing=running if task.phase is Phase.DATA else Doing.WAITING,
+            seconds=time.monotonic() - began,
+            group=task.place.group,
+            operation=function or task.place.operation,
+            operation_id=task.place.operation_id,
+            site=task.site,
+        )
 
     def waiting(self) -> list[Straggler]:
         """The admissions that members keep waiting, of the groups that this rank leads."""
@@ -306,7 +340,11 @@ class Generation:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._pending.add(task)
-        task.then(self._pending.discard)
+        task.then(self._answered)
+
+    def _answered(self, task: Task) -> None:
+        self._pending.discard(task)
+        self._idle_since = time.monotonic()
 
     def _run(self, job: Job, plan: Plan) -> None:
         try:

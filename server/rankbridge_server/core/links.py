@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from .activity import Activity
 from .admission.admission import Arrival, Notice, Straggling, Verdict
 from .admission.matching import Match, Post
 from .errors import ErrorCode, Raised
@@ -98,13 +99,15 @@ class Links(Protocol):
         ended: Callable[[Ended], None],
         on_message: Callable[[GangMessage], None],
         on_notice: Callable[[str, Sequence[int], Notice], None],
+        activity: Callable[[str], Activity],
     ) -> None:
         """Begins to accept links. `addresses`: by rank. `ended`: called once when the generation is over.
 
         The reader of the links calls `on_message` with the messages of gang calls in a group in the order in which they
         were sent, one at a time, and without a lock that an operation needs. `on_message` must not block. `on_notice`
         gets notices of admissions in groups that this rank leads: the group's name, its ranks in the gang, and the
-        notice. It must be quick.
+        notice. It must be quick. `activity` says what this rank does while members of the named group wait for it; it
+        takes no lock, and is quick.
         """
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:

@@ -416,6 +416,7 @@ class Rank:
         if plan.alone:
             run = Run(plan.function, plan.body, job.task, self.functions, self.reports)
             generation.begin(LocalPlan(lambda _: self._begin_alone(run)), job.task)
+            generation.note_function(job.task, plan.function)
             return
         fail, stuck = generation.send_release, generation.stop
         run = Run(plan.function, plan.body, job.task, self.functions, self.reports, fail, stuck)

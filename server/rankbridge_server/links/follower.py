@@ -93,6 +93,8 @@ class Follower(GroupLinks):
             self._matched(frame.match.number, wire.match_of(frame.match))
         elif frame.HasField("command"):
             self._inbox.append(wire.command_of(self.group, frame.command))
+        elif frame.HasField("question"):
+            self._ask(wire.pack_answer(frame.question.number, self._owner.activity(self.group)))
         elif frame.HasField("release"):
             self._inbox.append(wire.release_of(self.group, frame.release))
         else:

@@ -14,6 +14,7 @@ from typing import Protocol
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core import links as core
+from ..core.activity import Activity
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import GangMessage, Relay
@@ -45,6 +46,9 @@ class Owner(Protocol):
     @property
     def rank(self) -> int:
         """This sidecar's rank in the gang."""
+
+    def activity(self, group: str) -> Activity:
+        """What this rank does while members of a group wait for it."""
 
 
 class GroupLinks(core.GroupLinks, ABC):

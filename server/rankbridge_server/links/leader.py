@@ -5,10 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Straggling, Verdict
+from ..core.activity import Activity
+from ..core.admission.admission import (
+    GO,
+    Admission,
+    Arrival,
+    Failed,
+    Notice,
+    Reply,
+    Straggling,
+    Verdict,
+    with_activities,
+)
+from ..core.admission.inquiries import Inquiries, Known
 from ..core.admission.matching import Answer, Matching, Post
 from ..core.gang_calls.messages import Relay, Release, Report
 from . import wire
@@ -30,6 +43,9 @@ class Leader(GroupLinks):
         self.ranks = tuple(ranks)
         self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
+        self._inquiries = Inquiries(self._ask, self._is_stopped)
+        # A round that has failed without some members: it is told once they have said what they do.
+        self._failed: Failed | None = None
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}
         # This rank's last arrival, as the body of a frame and as it is.
@@ -53,14 +69,18 @@ class Leader(GroupLinks):
         """Rules on the round and the posts that are overdue."""
         with self.lock:
             now = time.monotonic()
-            self._send(self._admission.expire(now))
-            self._answer(self._matching.expire(now))
+            self._inquiries.expire(now)
+            self._send_knowing(self._admission.expire(now), now)
+            for answer in self._matching.expire(now):
+                self._answer_knowing(answer, now)
             return self.due()
 
     def due(self) -> float | None:
-        """When the current round or a post is overdue."""
+        """When the current round, a post or an inquiry is overdue."""
         round_, post = self._admission.deadline, self._matching.deadline
-        return post if round_ is None else round_ if post is None else min(round_, post)
+        due = post if round_ is None else round_ if post is None else min(round_, post)
+        inquiry = self._inquiries.deadline
+        return due if inquiry is None else inquiry if due is None else min(due, inquiry)
 
     def waiting(self) -> Straggling | None:
         """The members for which the current round waits."""
@@ -115,7 +135,49 @@ class Leader(GroupLinks):
         link.send(wire.pack_relay(relay))
 
     def _noticed(self, notice: Notice) -> None:
-        self._owner.deliver_notice(self.group, self.ranks, notice)
+        if isinstance(notice, Failed) and notice.verdict.missing:
+            self._failed = notice
+        else:
+            self._owner.deliver_notice(self.group, self.ranks, notice)
+
+    def _send_knowing(self, replies: Sequence[Reply], now: float) -> None:
+        """Sends the verdict on a round that is over once its missing members have said what they do, or have not."""
+        notice, self._failed = self._failed, None
+        if notice is None:
+            self._send(replies)
+            return
+
+        def answered(known: Known) -> None:
+            verdict = notice.verdict.knowing(known)
+            self._owner.deliver_notice(self.group, self.ranks, notice._replace(verdict=verdict))
+            self._send([it._replace(verdict=verdict) for it in replies])
+
+        self._inquiries.ask(notice.verdict.missing, answered, now)
+
+    def _answer_knowing(self, answer: Answer, now: float) -> None:
+        """Answers a post for which nobody came, likewise."""
+        match = answer.match
+
+        def answered(known: Known) -> None:
+            missing = with_activities(match.missing, known)
+            self._answer([answer._replace(match=replace(match, missing=missing))])
+
+        self._inquiries.ask([it.rank_in_group for it in match.missing], answered, now)
+
+    def _ask(self, number: int, place: int) -> Activity | None:
+        link = self._members.get(place)
+        if link is None:
+            return self._owner.activity(self.group) if place == 0 else None
+        try:
+            link.send(wire.pack_question(number))
+        except OSError:
+            # Its reader acts on the broken link.
+            link.shut()
+        return None
+
+    def _is_stopped(self, place: int) -> bool:
+        link = self._members.get(place)
+        return link is not None and link.other_side_is_stopped()
 
     def _announce(self, arrival: Arrival) -> None:
         replies = self._admission.arrive(0, arrival, time.monotonic())
@@ -192,6 +254,9 @@ class Leader(GroupLinks):
             if report.refusal:
                 self._refused(report)
             self._inbox.append(report)
+        elif kind == "answer":
+            activity = wire.activity_of(frame.answer.activity)
+            self._inquiries.answer(frame.answer.number, self._places[link], activity)
         elif kind == "release":
             release = wire.release_of(self.group, frame.release)
             self._release_all(release, link)

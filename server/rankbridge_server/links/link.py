@@ -73,14 +73,21 @@ class Link:
 
     def other_side_runs(self) -> bool:
         """Whether the other side is a process of this host that neither is stopped nor has ended."""
+        return self._other_side() in tuple("RSD")
+
+    def other_side_is_stopped(self) -> bool:
+        """Whether the other side is a process of this host that is stopped."""
+        return self._other_side() in tuple("Tt")
+
+    def _other_side(self) -> str:
+        """The state of the other side's process, as /proc has it; empty: not of this host, or it has ended."""
         if self.socket.family != socket.AF_UNIX:
-            return False
+            return ""
         pid, _ = peer_of(self.socket)
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
-            return False
-        return state in "RSD"
+            return ""
 
     def shut(self) -> None:
         """Shuts both directions, which wakes the threads that wait for the link."""

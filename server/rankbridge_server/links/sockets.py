@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
+from ..core.activity import Activity
 from ..core.admission.admission import Notice
 from ..core.gang_calls.messages import GangMessage
 from ..core.links import Ended, Links
@@ -89,6 +90,7 @@ class SocketLinks:
         self._ended: Callable[[Ended], None]
         self._on_message: Callable[[GangMessage], None]
         self._on_notice: Callable[[str, Sequence[int], Notice], None]
+        self._activity: Callable[[str], Activity]
         self._groups: dict[str, GroupLinks] = {}
         # Links without a hello yet, or of a group that this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
@@ -110,10 +112,12 @@ class SocketLinks:
         ended: Callable[[Ended], None],
         on_message: Callable[[GangMessage], None],
         on_notice: Callable[[str, Sequence[int], Notice], None],
+        activity: Callable[[str], Activity],
     ) -> None:
         """Begins to accept links that know the secret."""
         self._addresses, self._secret = addresses, secret
         self._ended, self._on_message, self._on_notice = ended, on_message, on_notice
+        self._activity = activity
         self._readers.add(self._listener.fileno())
         self._readers.add(self._waker.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
@@ -197,6 +201,10 @@ class SocketLinks:
         """Delivers a notice of admissions."""
         if not self._closed:
             self._on_notice(group, ranks, notice)
+
+    def activity(self, group: str) -> Activity:
+        """What this rank does while members of a group wait for it."""
+        return self._activity(group)
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout

@@ -8,7 +8,9 @@ from dataclasses import asdict
 from google.protobuf.message import DecodeError
 
 from rankbridge.link.v1 import link_pb2 as pb
+from rankbridge.v1 import error_pb2
 
+from ..core.activity import Activity, Doing
 from ..core.admission.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.admission.matching import Match, Post, Side
 from ..core.errors import ErrorCode, Raised
@@ -152,13 +154,7 @@ def pack_reply(group: str, reply: Reply) -> bytes:
         message.payloads.extend(verdict.payloads)
     if verdict.refusal:
         message.refusal = verdict.refusal
-    for member in verdict.members:
-        message.members.add(
-            rank_in_group=member.rank_in_group,
-            arrived=member.arrival is not None,
-            contract=member.arrival or "",
-            site=member.site,
-        )
+    message.members.extend(map(_pack_member, verdict.members))
     return pack(frame)
 
 
@@ -168,9 +164,65 @@ def verdict_of(message: pb.Verdict) -> Verdict:
         return GO
     return Verdict(
         _ruling(message.ruling),
-        tuple(Member(m.rank_in_group, m.contract if m.arrived else None, m.site) for m in message.members),
+        tuple(map(_member_of, message.members)),
         tuple(message.payloads),
         message.refusal,
+    )
+
+
+def pack_question(number: int) -> bytes:
+    """Asks a member what it does."""
+    return pack(pb.Frame(question=pb.Question(number=number)))
+
+
+def pack_answer(number: int, activity: Activity) -> bytes:
+    """A member's answer."""
+    return pack(pb.Frame(answer=pb.Answer(number=number, activity=pack_activity(activity))))
+
+
+def pack_activity(activity: Activity) -> error_pb2.Activity:
+    """Packs what a rank does."""
+    return error_pb2.Activity(
+        doing=error_pb2.Doing.Value(f"DOING_{activity.doing.name}"),
+        group=activity.group,
+        operation=activity.operation,
+        operation_id=activity.operation_id,
+        site=activity.site,
+        for_ms=round(activity.seconds * 1000),
+    )
+
+
+def activity_of(message: error_pb2.Activity) -> Activity:
+    """Unpacks what a rank does. Raises ValueError for something unknown."""
+    name = error_pb2.Doing.Name(message.doing).removeprefix("DOING_")
+    if name not in Doing.__members__:
+        raise ValueError(f"nothing that a rank does: {message.doing}")
+    return Activity(
+        doing=Doing[name],
+        seconds=message.for_ms / 1000,
+        group=message.group,
+        operation=message.operation,
+        operation_id=message.operation_id,
+        site=message.site,
+    )
+
+
+def _pack_member(member: Member) -> pb.Member:
+    return pb.Member(
+        rank_in_group=member.rank_in_group,
+        arrived=member.arrival is not None,
+        contract=member.arrival or "",
+        site=member.site,
+        activity=None if member.activity is None else pack_activity(member.activity),
+    )
+
+
+def _member_of(message: pb.Member) -> Member:
+    return Member(
+        message.rank_in_group,
+        message.contract if message.arrived else None,
+        message.site,
+        activity_of(message.activity) if message.HasField("activity") else None,
     )
 
 
@@ -231,6 +283,7 @@ def pack_match(number: int, match: Match) -> bytes:
         theirs=match.theirs,
         payload=match.payload,
         site=match.site,
+        missing=map(_pack_member, match.missing),
     )
     return pack(pb.Frame(match=message))
 
@@ -244,6 +297,7 @@ def match_of(message: pb.Match) -> Match:
         message.theirs,
         message.payload,
         message.site,
+        tuple(map(_member_of, message.missing)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core.admission.admission import Ruling
+from rankbridge_server.core.admission.admission import Member, Ruling
 from rankbridge_server.core.admission.matching import Answer, Match, Matching, Post, Side
 
 
@@ -72,9 +72,21 @@ def test_each_waits_for_its_own_time() -> None:
     it.post(0, send(2, 1, timeout=2), 1)
     assert it.deadline == 3
     assert it.expire(2.9) == []
-    assert it.expire(3) == [Answer(0, 2, Match(Ruling.PEER_MISSING))]
+    assert it.expire(3) == [Answer(0, 2, Match(Ruling.PEER_MISSING, missing=(Member(1, None),)))]
     assert it.deadline == 5
     assert met(it.post(1, recv(1, 0), 4))[0][:2] == (0, 1)
+
+
+def test_who_may_have_been_the_other_end_is_named() -> None:
+    it = Matching(4)
+    it.post(1, recv(1, None, tag=7, timeout=1), 0)
+    it.post(1, recv(2, 3, timeout=1), 0)
+    # It has come, for something else.
+    it.post(0, send(1, 1, tag=8), 0)
+    assert [[member.rank_in_group for member in match.missing] for _, _, match in it.expire(1)] == [
+        [0, 2, 3],
+        [3],
+    ]
 
 
 def test_a_post_is_recalled_once_and_only_before_it_met() -> None:

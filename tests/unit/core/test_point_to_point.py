@@ -11,6 +11,7 @@ import pytest
 from tests.support.local_gang import LocalGang, a_call
 from tests.support.waiting import until
 
+from rankbridge_server.core.activity import Doing
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, RankState
@@ -149,9 +150,10 @@ def test_a_receive_that_nobody_sends_for_says_who_is_missing(gang: LocalGang, an
     it = failure(begin(gang, 1, recv, Recv(None if any_source else 2, tag=4), timeout=SHORT_S))
     assert (it.code, it.indefinite) == (ErrorCode.PEER_MISSING, False)
     assert "tag=4" in it.expected
-    assert [(detail.rank, detail.state) for detail in it.ranks] == (
-        [] if any_source else [(2, RankState.MISSING)]
-    )
+    others = [0, 2] if any_source else [2]
+    assert [detail.rank for detail in it.ranks] == sorted([1, *others])
+    assert [detail.rank for detail in it.ranks if detail.state is RankState.MISSING] == others
+    assert {detail.activity.doing for detail in it.ranks if detail.activity} == {Doing.IDLE}
     assert gang.run(barrier, [Barrier()] * 3) == [None] * 3
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from tests.support.waiting import until
 
+from rankbridge_server.core.activity import Activity, Doing
 from rankbridge_server.core.admission.admission import GO, Arrival, Notice, Ruling, Straggling, Verdict
 from rankbridge_server.core.links import Ended, Links
 from rankbridge_server.links.pairs import PairLinkMaker
@@ -18,6 +19,10 @@ from rankbridge_server.links.sockets import SocketLinks
 BARRIER = Arrival(0, "", "barrier", 60.0)
 SOON = BARRIER._replace(timeout=0.05)
 TIMEOUT_S = 60.0
+
+
+def idle_for(seconds: float) -> Callable[[str], Activity]:
+    return lambda group: Activity(doing=Doing.IDLE, seconds=seconds)
 
 
 class Ranks:
@@ -31,7 +36,8 @@ class Ranks:
         self._threads = ThreadPoolExecutor(size + 4)
         addresses = {at: to.address for at, to in enumerate(self.links)}
         for rank, it in enumerate(self.links):
-            it.start(addresses, b"secret", self._over(rank, it), lambda message: None, self._noticed)
+            over = self._over(rank, it)
+            it.start(addresses, b"secret", over, lambda message: None, self._noticed, idle_for(rank))
 
     def _noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         self.noticed.append((group, tuple(ranks), notice))

@@ -5,7 +5,9 @@ defmodule RankBridge.Error.RankDetail do
   # `state` is `:arrived` (it called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called
   # for something else than the first to arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail`
   # says how) or `:unspecified`. `site` is the line of code that asked for it, as "lib/train.ex:88"; empty: not said.
+  # `activity` is what a missing rank did instead; nil: it was not asked.
 
+  alias RankBridge.Error.Activity
   alias RankBridge.Proto.V1
 
   @type state :: :arrived | :missing | :disagrees | :lost | :failed | :unspecified
@@ -15,11 +17,12 @@ defmodule RankBridge.Error.RankDetail do
           rank_in_group: non_neg_integer(),
           state: state(),
           detail: String.t(),
-          site: String.t()
+          site: String.t(),
+          activity: Activity.t() | nil
         }
 
   @enforce_keys [:rank, :rank_in_group, :state]
-  defstruct [:rank, :rank_in_group, :state, detail: "", site: ""]
+  defstruct [:rank, :rank_in_group, :state, detail: "", site: "", activity: nil]
 
   @states %{
     RANK_STATE_ARRIVED: :arrived,
@@ -37,7 +40,8 @@ defmodule RankBridge.Error.RankDetail do
       rank_in_group: detail.rank_in_group,
       state: Map.get(@states, detail.state, :unspecified),
       detail: detail.detail,
-      site: detail.site
+      site: detail.site,
+      activity: detail.activity && Activity.from_proto(detail.activity)
     }
   end
 

@@ -11,6 +11,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import rankbridge.v1.error_pb2
 import sys
 import typing
 
@@ -138,6 +139,8 @@ class Frame(google.protobuf.message.Message):
     REPORT_FIELD_NUMBER: builtins.int
     RELAY_FIELD_NUMBER: builtins.int
     RELEASE_FIELD_NUMBER: builtins.int
+    QUESTION_FIELD_NUMBER: builtins.int
+    ANSWER_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -198,6 +201,14 @@ class Frame(google.protobuf.message.Message):
     def release(self) -> Global___Release:
         """A call of a function has failed on a member, or is to end on all. The leader passes it on to the other members."""
 
+    @property
+    def question(self) -> Global___Question:
+        """The leader asks a member that others wait for what it does."""
+
+    @property
+    def answer(self) -> Global___Answer:
+        """A member's answer."""
+
     def __init__(
         self,
         *,
@@ -216,12 +227,57 @@ class Frame(google.protobuf.message.Message):
         report: Global___Report | None = ...,
         relay: Global___Relay | None = ...,
         release: Global___Release | None = ...,
+        question: Global___Question | None = ...,
+        answer: Global___Answer | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall", "command", "report", "relay", "release"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "answer", b"answer", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "question", b"question", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "answer", b"answer", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "question", b"question", "recall", b"recall", "relay", b"relay", "release", b"release", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall", "command", "report", "relay", "release", "question", "answer"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
+
+@typing.final
+class Question(google.protobuf.message.Message):
+    """The leader asks a member that others wait for what it does."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Number of the question among the questions of this leader in this group."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number"]) -> None: ...
+
+Global___Question: typing_extensions.TypeAlias = Question
+
+@typing.final
+class Answer(google.protobuf.message.Message):
+    """A member's answer."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    ACTIVITY_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Number of the question."""
+    @property
+    def activity(self) -> rankbridge.v1.error_pb2.Activity:
+        """What the member does."""
+
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        activity: rankbridge.v1.error_pb2.Activity | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "number", b"number"]) -> None: ...
+
+Global___Answer: typing_extensions.TypeAlias = Answer
 
 @typing.final
 class Command(google.protobuf.message.Message):
@@ -561,6 +617,7 @@ class Member(google.protobuf.message.Message):
     ARRIVED_FIELD_NUMBER: builtins.int
     CONTRACT_FIELD_NUMBER: builtins.int
     SITE_FIELD_NUMBER: builtins.int
+    ACTIVITY_FIELD_NUMBER: builtins.int
     rank_in_group: builtins.int
     """Rank in the group."""
     arrived: builtins.bool
@@ -569,6 +626,10 @@ class Member(google.protobuf.message.Message):
     """Its contract. Empty: the member had not arrived."""
     site: builtins.str
     """The line of code that has called, from its arrival."""
+    @property
+    def activity(self) -> rankbridge.v1.error_pb2.Activity:
+        """What it does instead, if it had not arrived. Absent: it was not asked."""
+
     def __init__(
         self,
         *,
@@ -576,8 +637,10 @@ class Member(google.protobuf.message.Message):
         arrived: builtins.bool = ...,
         contract: builtins.str = ...,
         site: builtins.str = ...,
+        activity: rankbridge.v1.error_pb2.Activity | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["arrived", b"arrived", "contract", b"contract", "rank_in_group", b"rank_in_group", "site", b"site"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "arrived", b"arrived", "contract", b"contract", "rank_in_group", b"rank_in_group", "site", b"site"]) -> None: ...
 
 Global___Member: typing_extensions.TypeAlias = Member
 
@@ -739,6 +802,7 @@ class Match(google.protobuf.message.Message):
     THEIRS_FIELD_NUMBER: builtins.int
     PAYLOAD_FIELD_NUMBER: builtins.int
     SITE_FIELD_NUMBER: builtins.int
+    MISSING_FIELD_NUMBER: builtins.int
     number: builtins.int
     """Number of the post."""
     ruling: Global___Ruling.ValueType
@@ -753,6 +817,10 @@ class Match(google.protobuf.message.Message):
     """With GO, to the receiver: the sender's payload."""
     site: builtins.str
     """With MISMATCH: the line of code that has posted the other end."""
+    @property
+    def missing(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Member]:
+        """With PEER_MISSING: the members that may have been the other end."""
+
     def __init__(
         self,
         *,
@@ -763,8 +831,9 @@ class Match(google.protobuf.message.Message):
         theirs: builtins.str = ...,
         payload: builtins.bytes = ...,
         site: builtins.str = ...,
+        missing: collections.abc.Iterable[Global___Member] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["number", b"number", "payload", b"payload", "peer", b"peer", "ruling", b"ruling", "site", b"site", "theirs", b"theirs", "transfer", b"transfer"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["missing", b"missing", "number", b"number", "payload", b"payload", "peer", b"peer", "ruling", b"ruling", "site", b"site", "theirs", b"theirs", "transfer", b"transfer"]) -> None: ...
 
 Global___Match: typing_extensions.TypeAlias = Match
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import NamedTuple
+
+from ..activity import Activity
+from .inquiries import Known
 
 REMEMBERED_FAILURES = 256
 
@@ -46,11 +49,15 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member when the leader ruled. `arrival`: the text of its arrival; None: it had not come. `site`: of it."""
+    """One member when the leader ruled. `arrival`: the text of its arrival; None: it had not come. `site`: of it.
+
+    `activity`: what it does instead of coming; None: it was not asked.
+    """
 
     rank_in_group: int
     arrival: str | None
     site: str = ""
+    activity: Activity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,15 @@ class Verdict:
     members: tuple[Member, ...] = ()
     payloads: tuple[bytes, ...] = ()
     refusal: str = ""
+
+    @property
+    def missing(self) -> list[int]:
+        """The members that had not come, by rank in group."""
+        return [it.rank_in_group for it in self.members if it.arrival is None]
+
+    def knowing(self, known: Known) -> Verdict:
+        """The same verdict, with what the missing members do."""
+        return replace(self, members=with_activities(self.members, known))
 
 
 GO = Verdict(Ruling.GO)
@@ -110,6 +126,11 @@ class _Refusal:
 
     times: int
     verdict: Verdict
+
+
+def with_activities(members: Iterable[Member], known: Known) -> tuple[Member, ...]:
+    """Members, with what is known of what they do."""
+    return tuple(replace(it, activity=known.get(it.rank_in_group)) for it in members)
 
 
 def _nobody(notice: Notice) -> None:

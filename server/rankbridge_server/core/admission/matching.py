@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from .admission import Ruling
+from .admission import Member, Ruling
 
 TRANSFERS = 2**31
 """After this many transfers, their numbers begin again at 0."""
@@ -58,6 +58,7 @@ class Match:
 
     `transfer`: with GO, a number that both ends share. `payload`: the sender's. `peer`: rank in group of the other end.
     `theirs`: the text of its post; empty with PEER_MISSING and WITHDRAWN. `site`: with MISMATCH, that of its post.
+    `missing`: with PEER_MISSING, the members that may have been the other end.
     """
 
     ruling: Ruling
@@ -66,6 +67,7 @@ class Match:
     theirs: str = ""
     payload: bytes = b""
     site: str = ""
+    missing: tuple[Member, ...] = ()
 
 
 class Answer(NamedTuple):
@@ -119,18 +121,23 @@ class Matching:
         """Withdraws a member's post. Does nothing after the match: the answer is on its way."""
         return self._remove(
             lambda waiting: (waiting.rank_in_group, waiting.post.number) == (rank_in_group, number),
-            Match(Ruling.WITHDRAWN),
+            lambda waiting: Match(Ruling.WITHDRAWN),
         )
 
     def expire(self, now: float) -> list[Answer]:
         """Answers the posts whose time has passed."""
-        return self._remove(lambda waiting: waiting.due <= now, Match(Ruling.PEER_MISSING))
+        return self._remove(lambda waiting: waiting.due <= now, self._nobody_came)
 
-    def _remove(self, over: Callable[[_Waiting], bool], match: Match) -> list[Answer]:
+    def _nobody_came(self, waiting: _Waiting) -> Match:
+        peer, me = waiting.post.peer, waiting.rank_in_group
+        places = (peer,) if peer is not None else (it for it in range(self._size) if it != me)
+        return Match(Ruling.PEER_MISSING, missing=tuple(Member(place, None) for place in places))
+
+    def _remove(self, over: Callable[[_Waiting], bool], match: Callable[[_Waiting], Match]) -> list[Answer]:
         gone = [waiting for waiting in self._waiting if over(waiting)]
         if gone:
             self._waiting = [waiting for waiting in self._waiting if not over(waiting)]
-        return [Answer(waiting.rank_in_group, waiting.post.number, match) for waiting in gone]
+        return [Answer(waiting.rank_in_group, waiting.post.number, match(waiting)) for waiting in gone]
 
     def _rule(self, mine: _Waiting, other: _Waiting) -> list[Answer]:
         send, recv = (mine, other) if mine.post.side is Side.SEND else (other, mine)

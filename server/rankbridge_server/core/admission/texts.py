@@ -69,8 +69,8 @@ def disagreement_text(code: str, group: str, members: Mapping[int, Member], summ
         return Request(" ".join(filter(None, parts)) or call.operation, own["site"])
 
     sides: dict[Request, list[int]] = {}
-    for rank in members:
-        sides.setdefault(side(calls[rank]) if rank in calls else Request("has not come"), []).append(rank)
+    for rank, it in members.items():
+        sides.setdefault(side(calls[rank]) if rank in calls else _absence(it), []).append(rank)
     site = common.pop("site")
     where = " ".join(filter(None, common.values()))
     headline = f"{code} in {where} on {group}" if where else f"{code} on {group}"
@@ -78,6 +78,18 @@ def disagreement_text(code: str, group: str, members: Mapping[int, Member], summ
     text = with_sides(f"{headline}: {summary}" if summary else headline, sides)
     remedy = _remedy(list(calls.values())) if code == "MISMATCH" else ""
     return f"{text}\n  {remedy}" if remedy else text
+
+
+def absences(members: Mapping[int, Member]) -> dict[Request, list[int]]:
+    """A line for each different thing that missing members, by rank in the gang, do instead."""
+    sides: dict[Request, list[int]] = {}
+    for rank, it in members.items():
+        sides.setdefault(_absence(it), []).append(rank)
+    return sides
+
+
+def _absence(member: Member) -> Request:
+    return Request("has not come" if member.activity is None else f"has not come: {member.activity}")
 
 
 def _remedy(calls: Sequence[_Call]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState
 from ..events import Kind, Straggler
@@ -11,7 +12,7 @@ from ..programs.terms import difference
 from ..task import cancelled
 from .admission import Arrival, Notice, Ruling, Straggling, Verdict
 from .matching import Match, Post
-from .texts import Request, disagreement_text, rank_intervals, with_sides
+from .texts import Request, absences, disagreement_text, rank_intervals, with_sides
 
 
 def event_of(
@@ -48,15 +49,21 @@ def disagreement(verdict: Verdict, arrival: Arrival, group: str, ranks: Sequence
         return _refused(verdict, ranks)
     mine = str(arrival)
     details = tuple(
-        _detail(ranks, member.rank_in_group, _state(member.arrival, mine), member.arrival or "", member.site)
-        for member in verdict.members
+        replace(
+            _detail(ranks, it.rank_in_group, _state(it.arrival, mine), it.arrival or "", it.site),
+            activity=it.activity,
+        )
+        for it in verdict.members
     )
     members = {ranks[member.rank_in_group]: member for member in verdict.members}
     if verdict.ruling is Ruling.PEER_MISSING:
         missing = [rank for rank, it in members.items() if it.arrival is None]
-        came = {rank: it for rank, it in members.items() if it.arrival is not None}
-        summary = f"{len(came)} of {len(ranks)} ranks came, missing: {rank_intervals(missing)}"
-        code, message = ErrorCode.PEER_MISSING, disagreement_text("PEER_MISSING", group, came, summary)
+        summary = (
+            f"{len(ranks) - len(missing)} of {len(ranks)} ranks came, missing: {rank_intervals(missing)}"
+        )
+        # What is all that is known of a rank is not said twice.
+        told = {rank: it for rank, it in members.items() if it.arrival is not None or it.activity is not None}
+        code, message = ErrorCode.PEER_MISSING, disagreement_text("PEER_MISSING", group, told, summary)
         return BridgeError.of(code, message, expected=mine, got="no call", ranks=details)
     others = sorted({it.arrival for it in verdict.members if it.arrival not in (None, mine)})
     step = next(filter(None, (difference(mine, text) for text in others)), "")
@@ -91,26 +98,32 @@ def unmatched(
     if match.ruling is Ruling.WITHDRAWN:
         return cancelled("the controller asked for it")
     expected = f"the other end of the {post}"
+    mine = {Request(str(post), post.site): [ranks[rank_in_group]]}
+    own = _detail(ranks, rank_in_group, RankState.ARRIVED, str(post), post.site)
+    headline = f"{match.ruling.name} in {operation} on {group.name}"
     if match.ruling is Ruling.PEER_MISSING:
+        missing = {ranks[it.rank_in_group]: it for it in match.missing}
         who = "nobody came" if post.peer is None else f"rank {ranks[post.peer]} did not come"
-        missing = () if post.peer is None else (_detail(ranks, post.peer, RankState.MISSING),)
-        message = f"{who} for the {post}"
+        details = [
+            replace(_detail(ranks, it.rank_in_group, RankState.MISSING), activity=it.activity)
+            for it in match.missing
+        ]
         return BridgeError.of(
-            ErrorCode.PEER_MISSING, message, expected=expected, got="no call", ranks=missing
+            ErrorCode.PEER_MISSING,
+            with_sides(f"{headline}: {who}", mine | absences(missing)),
+            expected=expected,
+            got="no call",
+            # Whose end of a queue it is, its readers and its writer know.
+            ranks=tuple(
+                sorted([*details, *([] if post.channel else [own])], key=lambda it: it.rank_in_group)
+            ),
         )
-    sides = {
-        Request(str(post), post.site): [ranks[rank_in_group]],
-        Request(match.theirs, match.site): [ranks[match.peer]],
-    }
     return BridgeError.of(
         ErrorCode.MISMATCH,
-        with_sides(f"MISMATCH in {operation} on {group.name}", sides),
+        with_sides(headline, mine | {Request(match.theirs, match.site): [ranks[match.peer]]}),
         expected=expected,
         got=match.theirs,
-        ranks=(
-            _detail(ranks, rank_in_group, RankState.ARRIVED, str(post), post.site),
-            _detail(ranks, match.peer, RankState.DISAGREES, match.theirs, match.site),
-        ),
+        ranks=(own, _detail(ranks, match.peer, RankState.DISAGREES, match.theirs, match.site)),
     )
 
 

@@ -96,6 +96,7 @@ class Preparation:
                 generation.lost,
                 lambda message: on_message(generation, message),
                 generation.add_notice,
+                generation.activity,
             )
             for group in self._groups:
                 membership = None

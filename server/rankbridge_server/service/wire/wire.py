@@ -33,6 +33,7 @@ from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from ...core.task import Call
+from ...links.wire import pack_activity
 
 E = TypeVar("E", bound=Enum)
 
@@ -212,6 +213,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
                 state=error_pb2.RankState.Value(f"RANK_STATE_{it.state.name}"),
                 detail=lines(it.detail),
                 site=it.site,
+                activity=None if it.activity is None else pack_activity(it.activity),
             )
             for it in failure.ranks
         ],

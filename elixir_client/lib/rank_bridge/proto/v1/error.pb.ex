@@ -292,6 +292,190 @@ defmodule RankBridge.Proto.V1.RankState do
   def key(number) when is_integer(number), do: number
 end
 
+defmodule RankBridge.Proto.V1.Doing do
+  @moduledoc """
+  What a rank does while others wait for it.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:DOING_UNSPECIFIED` - Not said. Never sent.
+    * `:DOING_IDLE` - It has no call of any controller's.
+    * `:DOING_WAITING` - It waits for other ranks: in another operation, or for the other end of a send or a receive.
+    * `:DOING_RUNNING` - It is in the backend with another operation.
+    * `:DOING_FUNCTION` - It runs a function of the user's.
+    * `:DOING_STOPPED` - Its process is stopped, as by SIGSTOP.
+    * `:DOING_SILENT` - It did not answer in time. It may be busy or starved; nothing says that it is dead.
+  """
+
+  @type t ::
+          :DOING_UNSPECIFIED
+          | :DOING_IDLE
+          | :DOING_WAITING
+          | :DOING_RUNNING
+          | :DOING_FUNCTION
+          | :DOING_STOPPED
+          | :DOING_SILENT
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      DOING_UNSPECIFIED: 0,
+      DOING_IDLE: 1,
+      DOING_WAITING: 2,
+      DOING_RUNNING: 3,
+      DOING_FUNCTION: 4,
+      DOING_STOPPED: 5,
+      DOING_SILENT: 6
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:DOING_UNSPECIFIED), do: 0
+  def value(:DOING_IDLE), do: 1
+  def value(:DOING_WAITING), do: 2
+  def value(:DOING_RUNNING), do: 3
+  def value(:DOING_FUNCTION), do: 4
+  def value(:DOING_STOPPED), do: 5
+  def value(:DOING_SILENT), do: 6
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :DOING_UNSPECIFIED
+  def key(1), do: :DOING_IDLE
+  def key(2), do: :DOING_WAITING
+  def key(3), do: :DOING_RUNNING
+  def key(4), do: :DOING_FUNCTION
+  def key(5), do: :DOING_STOPPED
+  def key(6), do: :DOING_SILENT
+  def key(number) when is_integer(number), do: number
+end
+
+defmodule RankBridge.Proto.V1.Activity do
+  @moduledoc """
+  What one rank does while others wait for it, as its sidecar says. Of several operations, one: first of the group in which the
+  others wait, then the oldest.
+
+  ## Fields
+
+    * `doing` - What it does.
+    * `group` - Name of the group of what it waits for or runs. Empty: neither.
+    * `operation` - Kind of operation that it waits for or runs; with FUNCTION, the function's name. Empty: neither.
+    * `operation_id` - Id of that operation. Empty: it has none.
+    * `site` - The line of code that called for it. Empty: not said.
+    * `for_ms` - For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          doing: V1.Doing.t(),
+          group: String.t(),
+          operation: String.t(),
+          operation_id: String.t(),
+          site: String.t(),
+          for_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct doing: :DOING_UNSPECIFIED,
+            group: "",
+            operation: "",
+            operation_id: "",
+            site: "",
+            for_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, {:enum, V1.Doing}, message.doing),
+      Encode.implicit(0x12, :string, message.group),
+      Encode.implicit(0x1A, :string, message.operation),
+      Encode.implicit(0x22, :string, message.operation_id),
+      Encode.implicit(0x2A, :string, message.site),
+      Encode.implicit(0x30, :uint64, message.for_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | doing: Decode.value({:enum, V1.Doing}, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | operation: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | site: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | for_ms: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :doing, {:enum, V1.Doing}, :implicit},
+      {2, :group, :string, :implicit},
+      {3, :operation, :string, :implicit},
+      {4, :operation_id, :string, :implicit},
+      {5, :site, :string, :implicit},
+      {6, :for_ms, :uint64, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.RankDetail do
   @moduledoc """
   One rank's part in a failure.
@@ -303,6 +487,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
     * `state` - The rank's state in the failure.
     * `detail` - The rank's request, or its failure, in words.
     * `site` - The line of code that made the rank's request: `Call.site`. Empty: it made none, or its caller did not say.
+    * `activity` - With RANK_STATE_MISSING: what it does instead. Absent: it was not asked.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -316,6 +501,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
           state: V1.RankState.t(),
           detail: String.t(),
           site: String.t(),
+          activity: V1.Activity.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -324,6 +510,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
             state: :RANK_STATE_UNSPECIFIED,
             detail: "",
             site: "",
+            activity: nil,
             __unknown_fields__: []
 
   @impl true
@@ -341,6 +528,7 @@ defmodule RankBridge.Proto.V1.RankDetail do
       Encode.implicit(0x18, {:enum, V1.RankState}, message.state),
       Encode.implicit(0x22, :string, message.detail),
       Encode.implicit(0x2A, :string, message.site),
+      Encode.optional(0x32, {:message, V1.Activity}, message.activity),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -374,6 +562,10 @@ defmodule RankBridge.Proto.V1.RankDetail do
     %{message | site: Decode.value(:string, raw)}
   end
 
+  def __put__(message, 6, 2, raw, depth) do
+    %{message | activity: Decode.message(V1.Activity, message.activity, raw, depth)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -397,7 +589,8 @@ defmodule RankBridge.Proto.V1.RankDetail do
       {2, :rank_in_group, :uint32, :implicit},
       {3, :state, {:enum, V1.RankState}, :implicit},
       {4, :detail, :string, :implicit},
-      {5, :site, :string, :implicit}
+      {5, :site, :string, :implicit},
+      {6, :activity, {:message, V1.Activity}, :optional}
     ]
   end
 end
