@@ -31,8 +31,9 @@ defmodule RankBridge.PipelineTest do
         do: {rank, Enum.map(requests, &without_id/1)}
   end
 
+  # Nor with the line of this file that has made it.
   defp without_id(%{call: call} = request),
-    do: %{request | call: %{call | operation_id: ""}}
+    do: %{request | call: %{call | operation_id: "", site: ""}}
 
   defp without_id(request), do: request
 
