@@ -264,5 +264,12 @@ defmodule RankBridge.Gang do
   def session_id(gang),
     do: with({:ok, view} <- ready(gang, :session_id), do: {:ok, view.session_id})
 
+  @doc "The gRPC target at which this gang reaches each rank, in rank order: another gang may join the ranks there (`:endpoints`)."
+  @spec endpoints(gang()) :: {:ok, [String.t()]} | {:error, Error.t()}
+  def endpoints(gang) do
+    with {:ok, view} <- ready(gang, :endpoints),
+         do: {:ok, for(rank <- View.all_ranks(view), do: View.target(view, rank))}
+  end
+
   defp ready(gang, operation), do: RankBridge.Gang.Readiness.view(gang, [], operation)
 end

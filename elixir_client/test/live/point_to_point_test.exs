@@ -83,7 +83,9 @@ for backend <- ["fake", "gloo"] do
 
         assert error.expected != "" and error.got != ""
         # It is the rank's own: of the two ends, the other one disagrees.
-        assert [%{rank: 0, rank_in_group: 0, state: :disagrees}] = error.ranks
+        assert [%{rank: 1, state: :arrived}, %{rank: 0, rank_in_group: 0, state: :disagrees}] =
+                 error.ranks
+
         assert error.outcomes == []
       end
 

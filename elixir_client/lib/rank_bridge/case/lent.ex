@@ -7,9 +7,8 @@ defmodule RankBridge.Case.Lent do
   # * `gang`, `group` - the test's own, on these ranks; nil: not yet
   # * `ended` - how the test has ended; nil: not yet
 
-  alias RankBridge.{Error, Generations, Grouping}
+  alias RankBridge.{Error, Gang, Generations, Grouping}
   alias RankBridge.Case.{Lender, Wanted}
-  alias RankBridge.Gang.View
 
   @enforce_keys [:wanted, :ranks]
   defstruct [:wanted, :ranks, :gang, :group, :ended]
@@ -52,9 +51,7 @@ defmodule RankBridge.Case.Lent do
   end
 
   defp own_gang(lent, group) do
-    with {:ok, view} <- View.fetch(lent.ranks) do
-      endpoints = for rank <- View.all_ranks(view), do: [View.target(view, rank)]
-
+    with {:ok, endpoints} <- Gang.endpoints(lent.ranks) do
       Lender.start_gang(
         endpoints: endpoints,
         form: false,
