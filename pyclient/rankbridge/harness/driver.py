@@ -209,7 +209,9 @@ class Driver:
             session.tensors.ref(name, rank)
         form = request.get("form", "")
         given = {
-            str(rank): tensor_as_json(session.tensors.now(name, rank), form, self._folder, f"{name}-{rank}")
+            str(rank): tensor_as_json(
+                session.tensors.now(name, rank), form, self._folder, f"{name}-{rank}", name
+            )
             for rank in ranks
         }
         return {"ok": {"ranks": given}}
