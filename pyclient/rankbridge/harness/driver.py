@@ -276,7 +276,7 @@ class Driver:
         found = Findings()
         step = {"call": "barrier", "fault": fault}
         check_step(step, session.groups, len(session.groups["world"]), found, session.gang.wanted.backend)
-        for word in ("cancel", "delay_ms", "slow"):
+        for word in ("cancel", "delay_ms", "slow", "quota"):
             if word in fault:
                 found.add((word,), f"`{word}` is done to a call: give it to `call` as `fault`")
         if found.problems:
