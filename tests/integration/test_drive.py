@@ -220,6 +220,7 @@ def test_a_rank_that_is_killed_is_replaced_and_events_tell(drive: Drive) -> None
         ({"do": "open", "protocol": 1, "size": 2}, "there is a gang already: `close` it"),
         ({"do": "open", "protocol": 2, "size": 2}, "expected 1, got 2"),
         ({"do": "fault", "slow": [1]}, "`slow` is done to a call: give it to `call` as `fault`"),
+        ({"do": "fault", "hold": [1], "at": "first barrier"}, "`hold` is done to a call"),
         (
             {"do": "put", "name": "x", "rank": 9, "dtype": "int8", "shape": []},
             "there is no rank 9 in a gang of 3",
