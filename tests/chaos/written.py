@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.chaos.faults.calls import Cancel, Mismatch, Missing
 from tests.chaos.faults.fault import LONGEST_DELAY_S, LOST
+from tests.chaos.faults.limits import FullSession
 from tests.chaos.faults.ranks import Blink, CloseLink, Kill, Stop
 from tests.chaos.operations import Operation
 from tests.chaos.pending import MAX_PENDING
@@ -148,6 +149,17 @@ def _cancel(it: Round, step: Step, members: list[int], tensors: dict[str, Any]) 
     return [step | absent | {"fault": fault, "expect": {"error": codes}}]
 
 
+def _full_session(it: Round, step: Step, members: list[int], tensors: dict[str, Any]) -> list[Step]:
+    full = members[it.fault.victim % len(members)]
+    reduction = {"call": "all_reduce", "of": step["of"], "group": step["group"], "op": "sum"}
+    expect = {"error": "RESOURCE_EXHAUSTED", "indefinite": False, "unchanged": [step["of"]]}
+    timeout = round(SHORT_TIMEOUT_S * 1000)
+    return [
+        reduction | {"timeout_ms": timeout, "fault": {"quota": [full]}, "expect": expect},
+        reduction | {"expect": {"ok": True}},
+    ]
+
+
 _STEPS: dict[type, Any] = {
     Kill: _kill,
     Stop: _stop,
@@ -156,4 +168,5 @@ _STEPS: dict[type, Any] = {
     Mismatch: _mismatch,
     Missing: _missing,
     Cancel: _cancel,
+    FullSession: _full_session,
 }

@@ -110,6 +110,19 @@ def test_tensors_come_by_generator_values_base64_and_file_and_go_the_same_ways(
     assert drive.ask("get", name="bits", rank=0)["ranks"]["0"]["values"] == [1.0]
 
 
+def test_several_tensors_come_in_a_safetensors_file_and_go_in_one_each(drive: Drive, folder: Path) -> None:
+    half = {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}
+    header = json.dumps({"layer.half": half, "one": {**half, "shape": [1], "data_offsets": [4, 6]}}).encode()
+    data = bytes.fromhex("803f00400040")
+    (folder / "two.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
+    drive.ask("put", name="half", file="two.safetensors", tensor="layer.half")
+    assert drive.ask("get", name="half", rank=2)["ranks"]["2"]["values"] == [1.0, 2.0]
+    said = drive.ask("get", name="half", rank=2, form="safetensors")["ranks"]["2"]
+    assert said == {"dtype": "bfloat16", "shape": [2], "file": "half-2.safetensors"}
+    drive.ask("put", name="again", file="half-2.safetensors", dtype="bfloat16")
+    assert drive.ask("get", name="again", rank=0)["ranks"]["0"]["values"] == [1.0, 2.0]
+
+
 WRONG_TENSORS = [
     ({"dtype": "float32", "shape": [2], "values": [1]}, "1 values do not fill a tensor float32[2]"),
     ({"dtype": "float32", "shape": [2], "base64": "AAAA"}, "the bytes do not fill"),
@@ -117,6 +130,9 @@ WRONG_TENSORS = [
     ({"dtype": "float32", "shape": [1], "values": ["one"]}, "'one' is no number"),
     ({"file": "../in.npy"}, "a file is named without its folder"),
     ({"file": "none.npy"}, "No such file"),
+    ({"file": "two.safetensors"}, "two.safetensors has 2 tensors: name one as `tensor`: layer.half, one"),
+    ({"file": "half-2.safetensors", "dtype": "int8"}, "half-2.safetensors holds bfloat16, not int8"),
+    ({"file": "in.npy", "tensor": "x"}, "in.npy has one tensor"),
     ({"values": [1]}, "a tensor that is in no file has `dtype` and `shape`"),
 ]
 
@@ -204,6 +220,7 @@ def test_a_rank_that_is_killed_is_replaced_and_events_tell(drive: Drive) -> None
         ({"do": "open", "protocol": 1, "size": 2}, "there is a gang already: `close` it"),
         ({"do": "open", "protocol": 2, "size": 2}, "expected 1, got 2"),
         ({"do": "fault", "slow": [1]}, "`slow` is done to a call: give it to `call` as `fault`"),
+        ({"do": "fault", "hold": [1], "at": "first barrier"}, "`hold` is done to a call"),
         (
             {"do": "put", "name": "x", "rank": 9, "dtype": "int8", "shape": []},
             "there is no rank 9 in a gang of 3",

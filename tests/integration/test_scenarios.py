@@ -340,6 +340,56 @@ expect.unchanged = ["x"]
         assert failures(pool, '[[step]]\ncall = "barrier"\nexpect.ok = true', head) == []
 
 
+def test_ranks_that_cannot_reach_each_other_fail_by_control_or_by_data(pool: Pool) -> None:
+    head = HEAD.replace("size = 4", 'size = 4, backend = "gloo"')
+    steps = """
+[[step]]
+call = "all_reduce"
+of = "x"
+absent = [3]
+fault = { partition = [[0, 1], [2, 3]], at = "waiting" }
+expect.error = { 0 = "PEER_LOST", 1 = "PEER_LOST", 2 = "PEER_LOST" }
+expect.names = { 2 = { lost = [0] } }
+expect.unchanged = ["x"]
+[[step]]
+form = true
+expect.replaced = []
+[[step]]
+each = []
+fault = { partition = [[1], [2]] }     # their control links are to rank 0: this is the data's alone
+[[step]]
+call = "all_reduce"
+of = "x"
+expect.error = ["ABORTED", "BACKEND_FAILED"]
+expect.indefinite = true
+[[step]]
+form = true
+[[step]]
+call = "all_reduce"
+of = "x"
+expect.ok = true
+"""
+    assert failures(pool, steps, head) == []
+
+
+def test_a_session_without_room_is_refused_on_every_rank_and_has_room_again(pool: Pool) -> None:
+    head = HEAD.replace("size = 4", "size = 4, limits = { max_session_refs = 5 }")
+    steps = """
+[[step]]
+call = "all_reduce"
+of = "x"
+fault = { quota = [2] }
+expect.error = "RESOURCE_EXHAUSTED"
+expect.indefinite = false
+expect.unchanged = ["x"]
+[[step]]
+call = "all_reduce"
+of = "x"
+expect.ok = true
+"""
+    assert failures(pool, steps, head) == []
+
+
 def test_a_gang_that_dies_fails_its_case_and_the_next_has_another(pool: Pool) -> None:
     head = HEAD.replace("size = 4", 'size = 2, backend = "gloo"')
     step = '[[step]]\ncall = "barrier"\nabsent = [1]\n'

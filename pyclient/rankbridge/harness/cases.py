@@ -24,7 +24,7 @@ MOST_BYTES = 1 << 20
 """Longest file."""
 
 DEFAULT_TIMEOUT_MS = 10_000
-_PROCESS_FAULTS = frozenset({"kill", "stop", "cont", "slow", "drop_link"})
+_PROCESS_FAULTS = frozenset({"kill", "stop", "cont", "slow", "drop_link", "partition"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
@@ -13,7 +14,9 @@ from rankbridge.harness.points import Point, point_of
 from rankbridge.harness.problems import Findings, Path, nearest
 
 MOST_TENSOR_BYTES = 1 << 30
-_FAULTS_OF_PROCESSES = ("kill", "stop", "cont", "slow", "drop_link")
+MOST_FILLERS = 1000
+"""Refs with which a session is filled."""
+_FAULTS_OF_PROCESSES = ("kill", "stop", "cont", "slow", "drop_link", "partition")
 _STATES = ("arrived", "missing", "disagrees", "lost", "failed")
 
 
@@ -22,6 +25,7 @@ def check_consistency(data: Mapping[str, Any], found: Findings) -> None:
     gang = data["gang"]
     check = _Check(int(gang["size"]), data.get("groups", {}), gang.get("backend", ""), found)
     check.loads = "load" in gang
+    check.most_refs = gang.get("limits", {}).get("max_session_refs", MOST_FILLERS + 1)
     check.scenario(data)
 
 
@@ -41,6 +45,13 @@ def check_load(load: str | Sequence[str], folder: FilePath, at: Path, found: Fin
             found.add(at if isinstance(load, str) else (*at, place), f"there is no file {folder / it}")
 
 
+def ranks_of(fault: Mapping[str, Any]) -> list[int]:
+    """Gives the ranks that a fault hits."""
+    (hit,) = (it for word, it in fault.items() if word not in ("at", "after_ms"))
+    flat = itertools.chain.from_iterable(hit) if "partition" in fault else hit
+    return [int(rank) for rank in flat]
+
+
 class _Check:
     """Goes through the steps in order, and knows the names so far."""
 
@@ -53,6 +64,7 @@ class _Check:
         self.names: set[str] | None = set()
         self.begun: dict[str, bool] = {}
         self.loads = True
+        self.most_refs = 0
 
     def scenario(self, data: Mapping[str, Any]) -> None:
         """Checks all of it."""
@@ -115,7 +127,7 @@ class _Check:
             self.found.add((*at, "each"), "a step without calls has a `fault`")
         faults = step.get("fault", {})
         for fault in faults if isinstance(faults, list) else [faults]:
-            for word in ("cancel", "delay_ms", "slow", "hold", "change"):
+            for word in ("cancel", "delay_ms", "slow", "quota", "hold", "change"):
                 if word in fault:
                     self.found.add((*at, "fault"), f"`{word}` is done to calls, and here are none")
 
@@ -161,11 +173,18 @@ class _Check:
 
     def fault(self, fault: Mapping[str, Any], at: Path) -> None:
         """A fault that can be had."""
-        for word in (*_FAULTS_OF_PROCESSES, "cancel", "delay_ms", "hold", "change"):
+        for word in (*_FAULTS_OF_PROCESSES, "cancel", "delay_ms", "quota", "hold", "change"):
             if word in fault:
-                self.ranks(map(int, fault[word]), (*at, word))
+                self.ranks(ranks_of({word: fault[word]}), (*at, word))
             if word in fault and word in _FAULTS_OF_PROCESSES and self.backend == "fake":
                 self.found.add((*at, word), "ranks on the backend fake share one process: take gloo")
+        if "quota" in fault and ("at" in fault or "after_ms" in fault):
+            self.found.add((*at, "quota"), "`quota` is there from the step's begin on")
+        if "quota" in fault and self.most_refs > MOST_FILLERS:
+            text = f"`quota` needs a gang with limits.max_session_refs of at most {MOST_FILLERS:,}"
+            self.found.add((*at, "quota"), text)
+        if "partition" in fault and set(fault["partition"][0]) & set(fault["partition"][1]):
+            self.found.add((*at, "partition"), "a rank stands on both sides")
         if (point := point_of(fault.get("at", ""))) is not None:
             self.point(point, fault, (*at, "at"))
         elif word := next((it for it in ("hold", "change") if it in fault), ""):
@@ -188,6 +207,8 @@ class _Check:
         if point.group and point.group not in self.groups:
             self.found.add(at, f"there is no group `{point.group}`{nearest(point.group, self.groups)}")
         members = self.groups.get(point.group or "world", [])
+        if point.rank is None and "partition" in fault:
+            self.found.add(at, "`partition` needs a rank that comes there: `on rank N`")
         if point.rank is not None:
             self.ranks([point.rank], at, members)
             for word in ("hold", "change", "delay_ms"):

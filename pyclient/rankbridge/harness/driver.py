@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from rankbridge import RankBridgeError, at_site
+from rankbridge.harness.answers import Answer, answer_of, failed, status_of, text_of, unexpected
 from rankbridge.harness.consistency import check_load, check_step
 from rankbridge.harness.faults import Injector, send
 from rankbridge.harness.gangs import NoGang, RunningGang, Wanted, load_paths, start
-from rankbridge.harness.judging import Failure, Happened, judge
+from rankbridge.harness.judging import Failure, judge
 from rankbridge.harness.lines import Malformed, Output, objects_of, when_hung_up
 from rankbridge.harness.problems import Findings
 from rankbridge.harness.recording import Recording
 from rankbridge.harness.requests import PROTOCOL, record_of
 from rankbridge.harness.session import FORM_TIMEOUT_S, Going, Session
-from rankbridge.harness.wire import as_json, error_as_json, tensor_as_json, tensor_of
+from rankbridge.harness.wire import error_as_json, tensor_as_json, tensor_of
 from rankbridge.harness.writing import NoWord
 
 DEFAULT_TIMEOUT_MS = 10_000
@@ -29,8 +30,6 @@ MOST_AT_ONCE = 64
 """Requests that go on at once; more wait until one has ended."""
 
 OK, MALFORMED = 0, 2
-
-Answer = dict[str, Any]
 
 
 class Refused(Exception):
@@ -102,13 +101,11 @@ class Driver:
         try:
             answer = self._do(request)
         except Refused as error:
-            answer = _error("INVALID_ARGUMENT", str(error))
+            answer = failed("INVALID_ARGUMENT", str(error))
         except (OSError, ValueError, LookupError) as error:
-            answer = _error(
-                "INVALID_ARGUMENT", str(error.args[0] if isinstance(error, LookupError) else error)
-            )
+            answer = failed("INVALID_ARGUMENT", text_of(error))
         except NoGang as error:
-            answer = _error("UNAVAILABLE", str(error))
+            answer = failed("UNAVAILABLE", str(error))
         except RankBridgeError as error:
             answer = {"error": error_as_json(error)}
         if answer is not None:
@@ -122,7 +119,7 @@ class Driver:
 
     def _refuse(self, identity: Any, found: Findings) -> None:
         problems = [{"path": list(it.path), "text": it.text} for it in found.problems.values()]
-        answer = _error("INVALID_ARGUMENT", str(problems[0]["text"]))
+        answer = failed("INVALID_ARGUMENT", str(problems[0]["text"]))
         answer["error"]["problems"] = problems
         known = isinstance(identity, (int, str)) and not isinstance(identity, bool)
         self._output.write({"id": identity if known else None, **answer})
@@ -144,7 +141,7 @@ class Driver:
             except RankBridgeError as error:
                 made = {"error": error_as_json(error)}
             except (OSError, ValueError, LookupError) as error:
-                made = _error("INVALID_ARGUMENT", _said(error))
+                made = failed("INVALID_ARGUMENT", text_of(error))
             self._going.pop(identity, None)
             self._output.write({"id": identity, **made})
             self._room.release()
@@ -209,7 +206,9 @@ class Driver:
             session.tensors.ref(name, rank)
         form = request.get("form", "")
         given = {
-            str(rank): tensor_as_json(session.tensors.now(name, rank), form, self._folder, f"{name}-{rank}")
+            str(rank): tensor_as_json(
+                session.tensors.now(name, rank), form, self._folder, f"{name}-{rank}", name
+            )
             for rank in ranks
         }
         return {"ok": {"ranks": given}}
@@ -244,7 +243,7 @@ class Driver:
             failures = judge(happened, step["expect"]) if "expect" in step else []
             failures += [Failure("fault", it) for it in missed]
             session.settle(happened)
-            return _answer(happened, failures, "expect" in step)
+            return answer_of(happened, failures, "expect" in step)
 
         self._later(request["id"], answer, going)
 
@@ -274,7 +273,7 @@ class Driver:
         found = Findings()
         step = {"call": "barrier", "fault": fault}
         check_step(step, session.groups, len(session.groups["world"]), found, session.gang.wanted.backend)
-        for word in ("cancel", "delay_ms", "slow"):
+        for word in ("cancel", "delay_ms", "slow", "quota", "hold"):
             if word in fault:
                 found.add((word,), f"`{word}` is done to a call: give it to `call` as `fault`")
         if found.problems:
@@ -289,7 +288,7 @@ class Driver:
 
         def answer() -> Answer:
             failures = injector.done(session.timeout)
-            return _error("INVALID_ARGUMENT", failures[0]) if failures else {"ok": {}}
+            return failed("INVALID_ARGUMENT", failures[0]) if failures else {"ok": {}}
 
         self._later(request["id"], answer)
 
@@ -300,7 +299,7 @@ class Driver:
             self._recording.formed(request, happened)
         failures = judge(happened, request["expect"]) if "expect" in request else []
         if failures:
-            return _unexpected(failures)
+            return unexpected(failures)
         if happened.error is not None:
             return {"error": error_as_json(happened.error)}
         return {"ok": {"replaced": list(happened.replaced), "took_ms": round(happened.took * 1000, 1)}}
@@ -342,77 +341,3 @@ _DO: dict[str, Callable[[Driver, Session, Mapping[str, Any]], Answer | None]] = 
     "status": Driver._status,
     "close": Driver._close,
 }
-
-
-def status_of(gang: RunningGang) -> list[dict[str, Any]]:
-    """Says how every rank is, and what it has not answered yet; of one that does not answer, why."""
-    found = []
-    for rank in gang.client:
-        try:
-            status, pending = rank.status(), rank.pending()
-        except RankBridgeError as error:
-            found.append({"rank": rank.rank, "state": "not reached", "error": str(error)})
-            continue
-        operations = [
-            {
-                "operation": it.operation,
-                "group": it.group,
-                "phase": it.phase,
-                "waited_ms": round(it.waited * 1000),
-            }
-            for it in pending.operations
-        ]
-        missing = sorted({missed for it in pending.admissions for missed in it.missing})
-        found.append(
-            {
-                "rank": rank.rank,
-                "pid": status.pid,
-                "generation": status.generation,
-                "state": status.generation_state,
-                "pending": operations,
-                **({"missing": missing} if missing else {}),
-            }
-        )
-    return found
-
-
-def _error(code: str, message: str) -> Answer:
-    return {"error": {"code": code, "message": message}}
-
-
-def _said(error: Exception) -> str:
-    # A LookupError's text is quoted otherwise.
-    return str(error.args[0]) if isinstance(error, LookupError) else str(error)
-
-
-def _unexpected(failures: list[Failure]) -> Answer:
-    answer = _error("UNEXPECTED", "; ".join(str(it).partition("\n")[0] for it in failures))
-    answer["error"]["failures"] = [
-        {"word": it.word, "ranks": list(it.ranks), "text": it.text} for it in failures
-    ]
-    return answer
-
-
-def _answer(happened: Happened, failures: list[Failure], expected: bool) -> Answer:
-    """Gives what came of calls: what ranks were given, and how they failed."""
-    if failures:
-        return _unexpected(failures)
-    given: dict[str, Any] = {}
-    errors: dict[str, Any] = {}
-    for call in happened.calls:
-        assert call.outcome is not None
-        if call.outcome.error is None:
-            given.setdefault(str(call.rank), []).append(as_json(call.outcome.value))
-        else:
-            errors.setdefault(str(call.rank), []).append(error_as_json(call.outcome.error))
-    several = len(happened.calls) > len({it.rank for it in happened.calls})
-    took = round(happened.took * 1000, 1)
-    if not several:
-        given = {rank: it[0] for rank, it in given.items()}
-        errors = {rank: it[0] for rank, it in errors.items()}
-    if errors and not expected:
-        first = next(it.outcome.error for it in happened.calls if it.outcome and it.outcome.error)
-        answer = _error(str(first.code), first.message)
-        answer["error"] |= {"ranks": errors, "ok": given, "took_ms": took}
-        return answer
-    return {"ok": {"ranks": given, "took_ms": took, **({"errors": errors} if errors else {})}}

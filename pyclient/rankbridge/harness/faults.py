@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rankbridge import RankBridgeError
-from rankbridge.harness.control_links import NotPermittedError, close_link
+from rankbridge import RankBridgeError, Ref
+from rankbridge.harness.connections import NotPermittedError, close_between, close_link
+from rankbridge.harness.consistency import MOST_FILLERS, ranks_of
 from rankbridge.harness.gangs import RunningGang
 from rankbridge.harness.point_server import Armed
 from rankbridge.harness.points import Point, point_of
@@ -44,6 +45,8 @@ class Injector:
         self._threads: list[threading.Thread] = []
         self._failures: list[str] = []
         self._late: list[str] = []
+        self._full: list[int] = []
+        self._fillers: list[Ref] = []
         self._points: list[tuple[int, Point, Mapping[str, Any]]] = []
         for fault in faults:
             if (point := _point(fault)) is not None:
@@ -52,28 +55,34 @@ class Injector:
                     self._points.append((point.rank, point, fault))
                 else:
                     self._points += [(it, point, _of_rank(fault, it)) for it in ranks]
+            elif "quota" in fault:
+                self._full += fault["quota"]
             elif "delay_ms" not in fault:
                 after = fault.get("after_ms", 0)
                 seconds = (rng.uniform(*after) if isinstance(after, list) else after) / 1000
                 self._thread(self._run, fault, seconds)
 
     def arm(self) -> None:
-        """Tells ranks at which collectives they are to wait: before the calls begin.
+        """Prepares what is to be there before the calls begin: full sessions, collectives at which ranks wait.
 
         Raises:
-            LookupError: A rank does not answer, or the gang has no points.
+            LookupError: A rank does not answer, or the gang has no points, or no quota.
+            RankBridgeError: A session cannot be filled.
         """
         armed: list[Armed] = []
-        for rank, point, fault in self._points:
-            try:
+        try:
+            for rank in self._full:
+                self._fill(rank)
+            for rank, point, fault in self._points:
                 if self._gang.points is None:
                     raise LookupError(f"collectives of functions are no points in this gang: {point.text}")
                 armed.append(self._gang.points.arm(self._pids[rank], point))
-            except LookupError:
-                for it in armed:
-                    it.go()
-                raise
-            self._thread(self._run_at, armed[-1], rank, fault)
+                self._thread(self._run_at, armed[-1], rank, fault)
+        except (LookupError, RankBridgeError):
+            for it in armed:
+                it.go()
+            self._empty()
+            raise
 
     def begin(self) -> None:
         """Lets time run."""
@@ -97,7 +106,26 @@ class Injector:
         self._over.set()
         for thread in self._threads:
             thread.join()
+        self._empty()
         return [*self._failures, *dict.fromkeys(self._late)]
+
+    def _fill(self, rank: int) -> None:
+        """Fills the session on a rank. Raises LookupError: it has no quota, or a large one."""
+        most = dict(self._gang.wanted.limits).get("max_session_refs", MOST_FILLERS + 1)
+        if most > MOST_FILLERS:
+            raise LookupError(
+                f"`quota` needs a gang with limits.max_session_refs of at most {MOST_FILLERS:,}"
+            )
+        on_rank = self._gang.client[rank]
+        for _ in range(most - len(on_rank.list_refs())):
+            self._fillers.append(on_rank.create("uint8", [1]))
+
+    def _empty(self) -> None:
+        """Makes room again, where the rank still has what was there."""
+        for ref in self._fillers:
+            with contextlib.suppress(RankBridgeError):
+                self._gang.client.release(ref)
+        self._fillers = []
 
     def _run(self, fault: Mapping[str, Any], seconds: float) -> None:
         too_late = not self._reached(fault["at"]) if "at" in fault else seconds and self._over.wait(seconds)
@@ -146,6 +174,8 @@ class Injector:
                 os.kill(self._pids[rank], signum)
         for rank in fault.get("drop_link", ()):
             _drop(self._pids, rank)
+        if "partition" in fault:
+            _part(self._pids, *fault["partition"])
         for rank in fault.get("cancel", ()):
             self._gang.client[rank].cancel(self._operation_id)
         if "slow" in fault:
@@ -167,6 +197,19 @@ def _drop(pids: Mapping[int, int], rank: int) -> None:
         close_link(pids[other], 0)
 
 
+def _part(pids: Mapping[int, int], one: Sequence[int], other: Sequence[int]) -> None:
+    """Closes every connection between two sets of ranks. Raises LookupError: there is none."""
+    closed = 0
+    for rank, peer in ((rank, peer) for rank in one for peer in other):
+        for it, leader in ((rank, peer), (peer, rank)):
+            with contextlib.suppress(LookupError):
+                close_link(pids[it], leader)
+                closed += 1
+        closed += close_between(pids[rank], pids[peer])
+    if not closed:
+        raise LookupError(f"ranks {list(one)} have no connection to ranks {list(other)}")
+
+
 def send(pids: Sequence[int], signum: signal.Signals) -> None:
     """Sends a signal to processes, of which some may have ended."""
     for pid in pids:
@@ -179,12 +222,6 @@ def delays(faults: Sequence[Mapping[str, Any]]) -> Callable[[int], float]:
     before = [it for it in faults if _point(it) is None]
     late = {int(rank): ms / 1000 for fault in before for rank, ms in fault.get("delay_ms", {}).items()}
     return lambda rank: late.get(rank, 0.0)
-
-
-def ranks_of(fault: Mapping[str, Any]) -> list[int]:
-    """Gives the ranks that a fault hits."""
-    (hit,) = (it for word, it in fault.items() if word not in ("at", "after_ms"))
-    return [int(rank) for rank in hit]
 
 
 def _of_rank(fault: Mapping[str, Any], rank: int) -> Mapping[str, Any]:

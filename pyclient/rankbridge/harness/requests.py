@@ -28,7 +28,8 @@ def _tensor_words() -> dict[str, Word]:
     return {
         **given,
         "base64": Word(Text(2 << 20), "Its bytes, little-endian, row-major: at most 1 MiB."),
-        "file": Word(Text(255), "A .npy file in the folder that `open` named."),
+        "file": Word(Text(255), "A .npy or .safetensors file in the folder that `open` named."),
+        "tensor": Word(Text(1000), "Name of the tensor in a .safetensors file. Not given: it has one."),
     }
 
 
@@ -66,7 +67,8 @@ _DO: dict[str, tuple[str, dict[str, Word]]] = {
             "name": Word(_NAME, "Its name.", required=True),
             "rank": Word(_RANK, "The rank. Not given: every rank."),
             "form": Word(
-                Choice(("values", "base64", "file")), "How. Not given: values up to 64 elements, else base64."
+                Choice(("values", "base64", "file", "safetensors")),
+                "How; file: a .npy file. Not given: values up to 64 elements, else base64.",
             ),
         },
     ),

@@ -13,6 +13,8 @@ Data = dict[str, Any]
 Path = tuple[str | int, ...]
 
 MOST_TRIES = 1000
+_INSIDE = tuple(f"first {it}" for it in ("all_reduce", "broadcast", "all_gather_into_tensor", "barrier"))
+"""Points that are tried where a function is called."""
 
 
 def shrink(data: Data, fails: Callable[[Data], bool]) -> Data:
@@ -58,7 +60,8 @@ Way = Callable[[Data], Data | None]
 def _points(data: Data) -> Iterator[Way]:
     """Ways to let faults come at points, or at once."""
     for step, fault in _faults(data):
-        for point in ("waiting", "entered", None):
+        inside = _INSIDE if data["step"][step].get("call") == "call_function" else ()
+        for point in (*inside, "waiting", "entered", None):
             yield lambda it, step=step, fault=fault, point=point: _at(it, step, fault, point)  # type: ignore[misc]
 
 

@@ -119,11 +119,21 @@ FAULT = Record(
         "cont": Word(_RANKS, "SIGCONT to them."),
         "slow": Word(_RANKS, "They run for half of the time, until the step ends: stopped for 20 of 40 ms."),
         "drop_link": Word(_RANKS, "Closes the control links between these ranks and rank 0."),
+        "partition": Word(
+            Many(Many(_RANK, 1), 2, 2),
+            "Two sets of ranks: closes every control link and every connection for data between one and the other. The "
+            "next forming makes new ones.",
+        ),
         "delay_ms": Word(
             ByRank(Whole(0, MOST_MS)),
             "These ranks are called so much later than the others; at a collective, enter it so much later.",
         ),
         "cancel": Word(_RANKS, "Withdraws the calls of these ranks."),
+        "quota": Word(
+            _RANKS,
+            "Their session has no room for another ref while the step goes on: it is filled up to the gang's "
+            "`limits.max_session_refs`.",
+        ),
         "hold": Word(_RANKS, "They wait at a collective until the step ends."),
         "change": Word(
             ByRank(_CHANGE), "They ask at a collective for something else than the function says."
@@ -139,7 +149,19 @@ FAULT = Record(
             "rank goes on after the fault.",
         ),
     },
-    one_of=("kill", "stop", "cont", "slow", "drop_link", "delay_ms", "cancel", "hold", "change"),
+    one_of=(
+        "kill",
+        "stop",
+        "cont",
+        "slow",
+        "drop_link",
+        "partition",
+        "delay_ms",
+        "cancel",
+        "quota",
+        "hold",
+        "change",
+    ),
 )
 
 _NAMES = Named(_RANKS, "state")

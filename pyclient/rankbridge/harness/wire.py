@@ -14,6 +14,7 @@ import numpy as np
 from rankbridge import RankBridgeError, Ref, Tensor
 from rankbridge._plan.dtypes import DTYPES
 from rankbridge._plan.tensor import as_tensor
+from rankbridge.harness import safetensors
 from rankbridge.harness.fills import made
 from rankbridge.harness.floats import decode
 
@@ -68,20 +69,27 @@ def error_as_json(error: RankBridgeError) -> dict[str, Any]:
     }
 
 
-def tensor_as_json(tensor: Tensor, form: str, folder: Path | None, name: str) -> dict[str, Any]:
+def tensor_as_json(
+    tensor: Tensor, form: str, folder: Path | None, name: str, own: str = ""
+) -> dict[str, Any]:
     """Gives a tensor.
 
     Args:
         tensor: The tensor.
-        form: "values", "base64" or "file"; empty: values if they are few, else base64.
+        form: "values", "base64", "file" or "safetensors"; empty: values if they are few, else base64.
         folder: Where files are written.
         name: Name of the file, without its ending.
+        own: Name of the tensor in a file that has names.
 
     Raises:
         ValueError: It is too large for its form, there is no folder, or numpy has not its dtype.
     """
     described = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
     count = math.prod(tensor.shape)
+    if form == "safetensors":
+        path = _inside(folder, f"{name}{safetensors.SUFFIX}")
+        safetensors.write(path, {own: tensor})
+        return {**described, "file": path.name}
     if form == "file":
         path = _inside(folder, f"{name}.npy")
         array = tensor.view_uint() if DTYPES[tensor.dtype].numpy is None else tensor.numpy()
@@ -105,7 +113,12 @@ def tensor_of(given: Mapping[str, Any], rank: int, seed: int, folder: Path | Non
         OSError: The file cannot be read.
     """
     if "file" in given:
-        return _of_file(_inside(folder, given["file"]), given.get("dtype"))
+        path = _inside(folder, given["file"])
+        if path.suffix == safetensors.SUFFIX:
+            return _of_dtype(path, safetensors.read(path, given.get("tensor")), given.get("dtype"))
+        if "tensor" in given:
+            raise ValueError(f"{path.name} has one tensor: `tensor` names one of a {safetensors.SUFFIX} file")
+        return _of_file(path, given.get("dtype"))
     if "dtype" not in given or "shape" not in given:
         raise ValueError("a tensor that is in no file has `dtype` and `shape`")
     if "base64" in given:
@@ -123,6 +136,12 @@ def _of_file(path: Path, dtype: str | None) -> Tensor:
     if kind.numpy is not None or array.dtype.kind != "u" or array.dtype.itemsize != kind.itemsize:
         raise ValueError(f"{path.name} holds {array.dtype.name}, not {dtype}")
     return Tensor(dtype, array.shape, np.ascontiguousarray(array))
+
+
+def _of_dtype(path: Path, tensor: Tensor, dtype: str | None) -> Tensor:
+    if dtype not in (None, tensor.dtype):
+        raise ValueError(f"{path.name} holds {tensor.dtype}, not {dtype}")
+    return tensor
 
 
 def _inside(folder: Path | None, name: str) -> Path:

@@ -17,7 +17,7 @@ from tests.chaos.scene import Begun, Scene
 from tests.chaos.wholeness import is_whole, make_whole
 
 from rankbridge import ErrorCode
-from rankbridge.harness.control_links import NotPermittedError, close_link
+from rankbridge.harness.connections import NotPermittedError, close_link
 
 
 class Kill(Fault):

@@ -64,7 +64,8 @@ WRONG = [
         "",
         "fault = { kill = [1], stop = [2] }",
         (
-            "13:1: fault has one of `kill`, `stop`, `cont`, `slow`, `drop_link`, `delay_ms`, `cancel`, `hold`, `change`"
+            "13:1: fault has one of `kill`, `stop`, `cont`, `slow`, `drop_link`, "
+            "`partition`, `delay_ms`, `cancel`, `quota`, `hold`, `change`"
             ": it has `kill` and `stop`"
         ),
     ),
@@ -136,6 +137,18 @@ WRONG = [
         "",
         "[[step]]\neach = []\nfault = { slow = [1] }",
         "15:1: `slow` is done to calls, and here are none",
+    ),
+    (
+        "",
+        "fault = { partition = [[0, 1], [9]] }",
+        "13:11: there is no rank 9 in a gang of 4",
+    ),
+    ("", "fault = { partition = [[0, 1], [1]] }", "13:11: a rank stands on both sides"),
+    ("", "fault = { partition = [[0, 1]] }", "13:11: expected a list of 2 to 2, got 1"),
+    (
+        "",
+        "fault = { quota = [1] }",
+        "13:11: `quota` needs a gang with limits.max_session_refs of at most 1,000",
     ),
     ("size = 4", 'size = 4, load = ["it", "no.py"]', "3:34: there is no file no.py"),
 ]
