@@ -67,12 +67,12 @@ def up(
     directory: Path, size: int = 4, backend: str = "gloo", options: Sequence[str] = (), own: bool = False
 ) -> Iterator[RunningGang]:
     """Start a gang; on leaving, it has ended. `own`: by a process that has imported nothing yet, as people start it."""
-    endpoints_file = directory / f"endpoints-{backend}-{size}.json"
+    endpoints_file = directory / f"endpoints-{Path(backend).stem}-{size}.json"
     arguments = [
         *("up", "--size", str(size), "--backend", backend),
         *("--endpoints-file", str(endpoints_file), "--exit-on-stdin-close", *options),
     ]
-    with _started(arguments, own or backend not in ("gloo", "fake")) as process:
+    with _started(arguments, own or backend in ("mpi", "nccl")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

@@ -52,7 +52,9 @@ GANG = Record(
     {
         "size": Word(Whole(1, MOST_RANKS), "Ranks.", required=True),
         "backend": Word(
-            Choice(BACKENDS),
+            Choice(
+                BACKENDS, f"{', '.join(BACKENDS)} or c10d:MODULE, as of `rankbridge up --backend`", "c10d:"
+            ),
             "What moves the data. Not given: fake; with `load` or faults of processes, gloo.",
         ),
         "load": Word(
