@@ -257,6 +257,9 @@ NEEDS = Record(
             Many(Choice(tuple(DECLARED), "an operation")), "Operations that the backend must have."
         ),
         "dtypes": Word(Many(Choice(tuple(DTYPES), "a dtype")), "Dtypes that it must have."),
+        "reductions": Word(
+            Named(Many(Choice(tuple(DTYPES), "a dtype")), "op"), "Dtypes that it must reduce, by op."
+        ),
     },
 )
 
