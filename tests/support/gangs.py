@@ -89,6 +89,15 @@ def up(
             process.wait(START_TIMEOUT_S)
 
 
+def why_not(backend: str) -> str:
+    """Why a gang on a backend does not start."""
+    with rankbridge(["up", "--size", "1", "--backend", backend, "--report", "json"]) as process:
+        assert process.stdout is not None
+        events = [json.loads(line) for line in process.stdout]
+    assert events[-1]["event"] == "failed", events
+    return str(events[-1]["reason"])
+
+
 def _started(arguments: Sequence[str], own: bool) -> subprocess.Popen[str] | Forked:
     if not own:
         return rankbridge(arguments)

@@ -133,11 +133,11 @@ class Flag:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several texts, or anything that begins with `prefix`."""
+    """One of several texts, or anything that begins with one of `prefixes`."""
 
     values: tuple[str, ...]
     what: str = ""
-    prefix: str = ""
+    prefixes: tuple[str, ...] = ()
 
     def _wrong(self, value: object) -> str:
         if isinstance(value, str) and (value in self.values or self._begins(value)):
@@ -146,13 +146,13 @@ class Choice:
         return f"expected {listed}, got {shown(value)}{nearest(value, self.values)}"
 
     def _begins(self, value: str) -> bool:
-        return bool(self.prefix) and value.startswith(self.prefix) and value != self.prefix
+        return value.startswith(self.prefixes) and value not in self.prefixes
 
     check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
-        more = [{"type": "string", "pattern": f"^{self.prefix}."}] if self.prefix else []
+        more = [{"type": "string", "pattern": f"^{it}."} for it in self.prefixes]
         return {"anyOf": [{"enum": list(self.values)}, *more, REFERENCE]}
 
     def __str__(self) -> str:

@@ -53,7 +53,9 @@ GANG = Record(
         "size": Word(Whole(1, MOST_RANKS), "Ranks.", required=True),
         "backend": Word(
             Choice(
-                BACKENDS, f"{', '.join(BACKENDS)} or c10d:MODULE, as of `rankbridge up --backend`", "c10d:"
+                BACKENDS,
+                f"{', '.join(BACKENDS)}, c10d:MODULE or program:COMMAND, as of `rankbridge up --backend`",
+                ("c10d:", "program:"),
             ),
             "What moves the data. Not given: fake; with `load` or faults of processes, gloo.",
         ),

@@ -26,14 +26,14 @@ from ..sidecar.settings import RankSettings
 from ..sidecar.tls import Tls
 from ..sidecar.token_files import TokenError
 from ..sidecar.traces import NoTraces
-from . import c10d, mpi, nccl
-from .c10d import BackendName
+from . import mpi, nccl, others
 from .environment import Launched, LaunchError
 from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
 from .loaded import loaded
 from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
+from .others import BackendName
 from .progress import progress
 from .settings import LOAD, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
@@ -173,8 +173,8 @@ def _backend(world: MpiWorld | None, host: str, options: Options) -> Backend:
         from ..backends.mpi import MpiBackend
 
         return MpiBackend(world)
-    if c10d.is_one(options.backend):
-        return c10d.begin(options.backend, host, options.data_timeout)
+    if others.is_one(options.backend):
+        return others.begin(options.backend, host, options.data_timeout)
     from ..backends.gloo import GlooBackend
 
     return GlooBackend(host)
@@ -294,8 +294,7 @@ COMMAND = Command(
             type=BackendName(["gloo", "nccl", "mpi"]),
             default="gloo",
             help="what moves the data; nccl: between CUDA devices, of which the rank takes the one of its place on its "
-            "host; mpi: the rank was started by mpirun; c10d:MODULE: the backend of torch.distributed that MODULE has, "
-            "a file (mine.py) or a name (package.module)",
+            "host; mpi: the rank was started by mpirun; " + others.HELP,
         ),
         Option("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)"),
         Option("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)"),

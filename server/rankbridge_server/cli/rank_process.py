@@ -21,7 +21,7 @@ from ..links.sockets import SocketLinkMaker
 from ..sidecar.logs import begin as begin_logs
 from ..sidecar.settings import RankSettings
 from ..sidecar.sidecar import Sidecar
-from . import c10d
+from . import others
 from .loaded import loaded
 from .logs import OfRank
 from .nccl import limits_on
@@ -47,13 +47,13 @@ def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, li
     _run_rank(identity, settings, line, made)
 
 
-def run_c10d_rank(identity: Identity, settings: RankSettings, backend: str, line: Line) -> None:
-    """Serve one rank on the backend of an author's module until the agent is gone."""
+def run_others_rank(identity: Identity, settings: RankSettings, backend: str, line: Line) -> None:
+    """Serve one rank on an engine that somebody else wrote until the agent is gone."""
     _run_rank(
         identity,
         settings,
         line,
-        lambda: (c10d.begin(backend, "127.0.0.1", settings.data_timeout), settings.limits),
+        lambda: (others.begin(backend, "127.0.0.1", settings.data_timeout), settings.limits),
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from .c10d import BackendName
 from .options import FILE, Command, Option, Options
+from .others import BackendName
 
 _HELP = """Run scenarios: files in TOML, or JSON, that say what is done on the ranks of a gang and what must come of it.
 
@@ -129,7 +129,7 @@ COMMAND = Command(
         Option(
             "--backend",
             type=BackendName(["gloo", "nccl", "mpi"]),
-            help="which backend, with --conformance; c10d:MODULE: of your own (default: gloo)",
+            help="which backend, with --conformance; c10d:MODULE or program:COMMAND: of your own (default: gloo)",
         ),
         Option(
             "--only",

@@ -25,8 +25,7 @@ from ..sidecar.settings import RankSettings
 from ..sidecar.tls import Tls
 from ..sidecar.token_files import TokenError, write_new
 from ..sidecar.traces import NoTraces
-from . import c10d
-from .c10d import BackendName
+from . import others
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
@@ -34,6 +33,7 @@ from .metrics import NoMetrics, served
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
+from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
 from .settings import LOAD, PRELOAD, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
@@ -159,8 +159,8 @@ def _up(
             rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)
         elif options.backend == "nccl":
             rank_process.run_nccl_rank(identity, settings(rank, endpoints), options.max_bytes, line)
-        elif c10d.is_one(options.backend):
-            rank_process.run_c10d_rank(identity, settings(rank, endpoints), options.backend, line)
+        elif others.is_one(options.backend):
+            rank_process.run_others_rank(identity, settings(rank, endpoints), options.backend, line)
         else:
             rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
 
@@ -220,8 +220,8 @@ def _import_for_ranks(backend: str, preload: Sequence[str]) -> None:
         import_nccl()
     elif backend == "mpi":
         import_mpi()
-    elif c10d.is_one(backend):
-        from ..backends import c10d as _c10d  # noqa: F401
+    elif others.is_one(backend):
+        others.import_for_ranks()
     else:
         from ..backends import fake  # noqa: F401
     load(preload)
@@ -240,8 +240,7 @@ COMMAND = Command(
             type=BackendName(["gloo", "nccl", "mpi", "fake"]),
             default="gloo",
             help="what moves the data; nccl: between CUDA devices, one for each rank; mpi: MPICH, by mpi4py (the extra "
-            "rankbridge[mpi]); fake: all ranks in one process, for tests; c10d:MODULE: the backend of "
-            "torch.distributed that MODULE has, a file (mine.py) or a name (package.module)",
+            "rankbridge[mpi]); fake: all ranks in one process, for tests; " + others.HELP,
         ),
         Option("--name", default="gang", help="name of the gang, for people"),
         Option(

@@ -14,8 +14,8 @@ import pytest
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
+from rankbridge_server.backends.bounded import DidNotReturn, bounded
 from rankbridge_server.backends.c10d import C10dBackend, NoCreator, creator_of, registered
-from rankbridge_server.backends.c10d.bounded import DidNotReturn, bounded
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
@@ -97,6 +97,6 @@ def test_a_group_that_cannot_be_made_fails_the_backend() -> None:
 
 def test_a_call_is_waited_for_so_long_and_gives_its_own_error() -> None:
     with pytest.raises(DidNotReturn, match=r"it did not return in 0\.1 s"):
-        bounded(threading.Event().wait, 0.1)
+        bounded(threading.Event().wait, 0.1, "it")
     with pytest.raises(ZeroDivisionError):
-        bounded(lambda: 1 // 0, 10)
+        bounded(lambda: 1 // 0, 10, "it")

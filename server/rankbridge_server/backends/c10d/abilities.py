@@ -12,6 +12,7 @@ from torch._C._distributed_c10d import ProcessGroup
 from ...core.coordinator import ReduceOp
 from ...core.dtype import Dtype
 from ...core.errors import BridgeError
+from ..basics import MESSAGES, lacking
 from ..cpu_coordinator import CpuGroup
 from ..reductions import reduces
 from ..torch_tensors import TORCH
@@ -42,22 +43,17 @@ _METHODS = (
 """Those of a process group that a coordinator calls."""
 
 _NEEDS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("broadcast", "broadcast_object", "broadcast_tensor_dict"), frozenset({"broadcast"})),
+    "broadcast": frozenset({"broadcast"}),
     "scatter": frozenset({"scatter"}),
-    **dict.fromkeys(("scatter_object", "all_to_all"), frozenset({"alltoall_base"})),
-    **dict.fromkeys(("gather", "gather_object"), frozenset({"gather", "alltoall_base"})),
-    **dict.fromkeys(("all_gather", "all_gather_object"), frozenset({"allgather", "broadcast"})),
+    "gather": frozenset({"gather", "alltoall_base"}),
+    "all_gather": frozenset({"allgather", "broadcast"}),
+    "all_to_all": frozenset({"alltoall_base"}),
     "reduce": frozenset({"reduce"}),
-    **dict.fromkeys(("all_reduce", "reduce_scatter"), frozenset({"allreduce"})),
-    **dict.fromkeys(
-        (
-            *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
-            *("enqueue", "dequeue"),
-        ),
-        frozenset({"send", "recv"}),
-    ),
+    "all_reduce": frozenset({"allreduce"}),
+    "reduce_scatter": frozenset({"allreduce"}),
+    **dict.fromkeys(MESSAGES, MESSAGES),
 }
-"""What each operation calls, parts of different sizes included; those that are not here call nothing."""
+"""What each basic operation calls, for parts of different sizes, too. A group needs a barrier, or it is not formed."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class Abilities:
     @property
     def lacks(self) -> frozenset[str]:
         """The operations that it cannot do. Of a scan there is none in torch."""
-        return frozenset({"scan", *(name for name, needs in _NEEDS.items() if not needs <= self.has)})
+        return lacking({"barrier", *(name for name, needs in _NEEDS.items() if needs <= self.has)})
 
 
 def abilities_of(group: CpuGroup) -> Abilities:

@@ -9,11 +9,11 @@ import torch
 
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
+from ..bounded import bounded
 from ..errors import forming_failed
 from ..gloo.raw import make_store
 from ..torch_tensors import TorchTensors
 from .abilities import Abilities, abilities_of
-from .bounded import bounded
 from .coordinator import C10dCoordinator
 from .creator import Creator
 from .store import SharedStore
@@ -65,7 +65,7 @@ class C10dBackend:
             return abilities_of(self._create(make_store(self._timeout), 0, 1, self._timeout))
 
         try:
-            return bounded(look, _ALONE_S)
+            return bounded(look, _ALONE_S, "c10d")
         except Exception as error:
             reason = f"a group of one member cannot be made and called: {type(error).__name__}: {error}"
             raise forming_failed(f"The backend {self.name}", reason) from error
@@ -105,7 +105,7 @@ class _C10dJoining:
             return C10dCoordinator(group, self._rank_in_group, self._size, self._has, store)
 
         try:
-            return bounded(make, timeout)
+            return bounded(make, timeout, "c10d")
         except Exception as error:
             raise forming_failed("The c10d backend", f"{type(error).__name__}: {error}") from error
 

@@ -10,14 +10,12 @@ import torch
 from torch._C._distributed_c10d import BarrierOptions, ReduceScatterOptions, Store
 
 from ...core.coordinator import ReduceOp
+from ..bounded import GRACE_S, DidNotReturn, bounded
 from ..cpu_coordinator import CpuCoordinator, CpuGroup, Start
 from ..errors import data_failed
 from ..pieces import divided
 from ..process_group import options
-from .bounded import DidNotReturn, bounded
 
-GRACE_S = 0.5
-"""How much longer than its timeout an operation may take: an engine that keeps time says more than a clock."""
 CLOSE_S = 5.0
 
 
@@ -79,7 +77,7 @@ class C10dCoordinator(CpuCoordinator):
                     work.wait()
 
         try:
-            bounded(run, timeout + GRACE_S)
+            bounded(run, timeout + GRACE_S, "c10d")
         except DidNotReturn as error:
             self.stuck = True
             raise data_failed(self.engine, str(error)) from error

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
-from ...core import engine_threads
+from ..core import engine_threads
 
 Result = TypeVar("Result")
+
+GRACE_S = 0.5
+"""How much longer than its timeout an operation may take: an engine that keeps time says more than a clock."""
 
 
 class DidNotReturn(Exception):
     """A call goes on in a thread that nobody waits for any more."""
 
 
-def bounded(call: Callable[[], Result], timeout: float, name: str = "c10d") -> Result:
+def bounded(call: Callable[[], Result], timeout: float, name: str) -> Result:
     """Calls in a thread of its own, and waits `timeout` seconds for the result. Raises DidNotReturn, or its error."""
     done: Future[Result] = Future()
 
