@@ -71,7 +71,7 @@ def run(
                 size: stack.enter_context(scene(directory, size, report.findings, elixir, backend))
                 for size in sizes
             }
-            _rounds(rounds, scenes, elixir, report, say, record)
+            _rounds(rounds, scenes, elixir, report, say, record, backend)
     except TimeoutError as error:
         # A controller is silent, or gone: what ranks answer, or do not, is another error.
         report.findings.hang(str(error))
@@ -94,6 +94,7 @@ def _rounds(
     report: Report,
     say: Callable[[str], None],
     record: Path | None,
+    backend: str,
 ) -> None:
     new = Held.by(elixir) if elixir else None
     try:
@@ -104,7 +105,7 @@ def _rounds(
                 _round(it, scenes[it.size], report.findings)
             finally:
                 if record is not None and len(report.findings.all) > found:
-                    say(f"did not hold: rankbridge test {write_round(it, record)}")
+                    say(f"did not hold: rankbridge test {write_round(it, record, backend)}")
             report.done += 1
     except GangBrokenError as error:
         say(f"cannot go on: {error}")

@@ -15,8 +15,8 @@ _OPERATIONS: dict[str, Json] = {
     "all_gather": right("all_gather", of="x", dim=0),
 }
 
-STOPPED_MS = 60
-ADMITTED_MS = 100
+STOPPED_MS = 150
+ADMITTED_MS = 200
 BETWEEN_MS = 60
 
 

@@ -19,7 +19,7 @@ OPTIONS: Mapping[str, int] = {"data_timeout": 3, "heartbeat_misses": 10}
 """Of the gang. A hang costs as long as the backend may take; a rank that is stopped for a moment is not lost."""
 
 MOST_HANGS = 3
-"""After so many hangs of an operation its other cases are not run."""
+"""After so many hangs of an operation in a part of the report, its other cases there are not run."""
 
 
 def probes(patterns: Sequence[str] = ("*",)) -> list[Probe]:
@@ -34,16 +34,16 @@ def run_probes(chosen: Sequence[Probe], backend: str, pool: Pool) -> Iterator[Re
     Raises:
         NoGang: A gang did not start.
     """
-    hung: Counter[str] = Counter()
+    hung: Counter[tuple[str, str]] = Counter()
     for it in chosen:
         case = it.case(backend)
-        if hung[it.operation] >= MOST_HANGS:
+        if hung[it.part, it.operation] >= MOST_HANGS:
             result = Result(case.name, case.file, "skipped", case=case.name)
-            result.reason = f"{it.operation} has hung in {MOST_HANGS} cases before"
+            result.reason = f"{it.operation} has hung in {MOST_HANGS} cases of this part before"
             verdict = NOT_RUN
         else:
             result = run_once(case, 0, pool, set(), OPTIONS)
             verdict = verdict_of(result)
-            hung[it.operation] += verdict == HANGS
+            hung[it.part, it.operation] += verdict == HANGS
         result.labels = {"part": it.part, "operation": it.operation, "dtype": it.dtype, "verdict": verdict}
         yield result
