@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak diagnose bench sizes lint proto proto-check lock sbom audit site clean
+.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak diagnose score bench sizes lint proto proto-check lock sbom audit site clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -52,6 +52,9 @@ SEEDS ?= 10
 
 diagnose: setup ## Faults of torchrun jobs as programs, SEEDS=10 runs of each: how right `rankbridge doctor` is, to docs/doctor.md
 	@.venv/bin/python -m tests.diagnose --seeds $(SEEDS) --write docs/doctor.md
+
+score: setup ## Labelled faulty and correct cases on real gangs, by SEED: how right errors are, to docs/score.md
+	@.venv/bin/python -m tests.score $(if $(SEED),--seed $(SEED)) --write docs/score.md
 
 QUICK ?=
 

@@ -36,13 +36,15 @@ def main(arguments: list[str]) -> int:
         metavar="FOLDER",
         help="write rounds that do not hold into FOLDER, as scenarios for `rankbridge test`",
     )
+    parser.add_argument("--backend", default="gloo", metavar="B", help="what moves the data (default: gloo)")
     options = parser.parse_args(arguments)
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     rounds = plan(options.rounds, seed, options.ranks, options.max_bytes, options.clients)
     print(f"chaos: {len(rounds)} rounds, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="rankbridge-chaos-") as directory:
         try:
-            report = run(rounds, Path(directory), lambda line: print(line, flush=True), options.record)
+            say = lambda line: print(line, flush=True)  # noqa: E731
+            report = run(rounds, Path(directory), say, options.record, options.backend)
         except ElixirMissingError as error:
             print(f"chaos: {error}", file=sys.stderr)
             return 1

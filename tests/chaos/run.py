@@ -39,7 +39,11 @@ class Report:
 
 
 def run(
-    rounds: Sequence[Round], directory: Path, say: Callable[[str], None], record: Path | None = None
+    rounds: Sequence[Round],
+    directory: Path,
+    say: Callable[[str], None],
+    record: Path | None = None,
+    backend: str = "gloo",
 ) -> Report:
     """Runs all rounds, each on the gang of its size. Ends early when a gang or a controller cannot go on.
 
@@ -48,6 +52,7 @@ def run(
         directory: Where gangs write their endpoints.
         say: Gets a line before each round.
         record: Folder in which a round that does not hold is written as a scenario.
+        backend: What moves the data.
 
     Raises:
         ElixirMissingError: The plan has operations of the Elixir client, and it is not there.
@@ -63,9 +68,10 @@ def run(
                 stack.enter_context(elixir)
             sizes = sorted({it.size for it in rounds})
             scenes = {
-                size: stack.enter_context(scene(directory, size, report.findings, elixir)) for size in sizes
+                size: stack.enter_context(scene(directory, size, report.findings, elixir, backend))
+                for size in sizes
             }
-            _rounds(rounds, scenes, elixir, report, say, record)
+            _rounds(rounds, scenes, elixir, report, say, record, backend)
     except TimeoutError as error:
         # A controller is silent, or gone: what ranks answer, or do not, is another error.
         report.findings.hang(str(error))
@@ -88,6 +94,7 @@ def _rounds(
     report: Report,
     say: Callable[[str], None],
     record: Path | None,
+    backend: str,
 ) -> None:
     new = Held.by(elixir) if elixir else None
     try:
@@ -98,7 +105,7 @@ def _rounds(
                 _round(it, scenes[it.size], report.findings)
             finally:
                 if record is not None and len(report.findings.all) > found:
-                    say(f"did not hold: rankbridge test {write_round(it, record)}")
+                    say(f"did not hold: rankbridge test {write_round(it, record, backend)}")
             report.done += 1
     except GangBrokenError as error:
         say(f"cannot go on: {error}")

@@ -22,7 +22,11 @@ MAX_SESSION_REFS = 64
 
 @contextmanager
 def scene(
-    directory: Path, size: int, findings: Findings, elixir: ElixirProcess | None = None
+    directory: Path,
+    size: int,
+    findings: Findings,
+    elixir: ElixirProcess | None = None,
+    backend: str = "gloo",
 ) -> Iterator[Scene]:
     """Starts a gang with small limits, and connects controllers to it.
 
@@ -31,10 +35,11 @@ def scene(
         size: Its ranks.
         findings: Gets what is found.
         elixir: Drives it as well. None: the Python client alone does.
+        backend: What moves its data.
     """
     limits = ["--max-pending", str(MAX_PENDING), "--max-session-refs", str(MAX_SESSION_REFS)]
     with ExitStack() as stack:
-        running = stack.enter_context(up(directory, size, options=limits))
+        running = stack.enter_context(up(directory, size, backend, limits))
         gang = stack.enter_context(rankbridge.connect(running.targets))
         it = Scene(gang, running, findings, {"python": PythonController(gang)}, pids=list(running.pids))
         gang.new_group(PAIR, it.groups[PAIR])

@@ -21,16 +21,16 @@ _GONE = ["CANCELLED", "OK", "UNAVAILABLE"]
 Step = dict[str, Any]
 
 
-def write_round(it: Round, folder: Path) -> Path:
+def write_round(it: Round, folder: Path, backend: str = "gloo") -> Path:
     """Writes a round as a scenario; returns the file. What has no word in scenarios stands in its comment."""
     path = folder / f"round-{it.number}.toml"
     folder.mkdir(parents=True, exist_ok=True)
-    data, lacking = as_scenario(it)
+    data, lacking = as_scenario(it, backend)
     write(path, data, [str(it), *lacking])
     return path
 
 
-def as_scenario(it: Round) -> tuple[dict[str, Any], list[str]]:
+def as_scenario(it: Round, backend: str) -> tuple[dict[str, Any], list[str]]:
     """Gives a round as a scenario, and what has no word there."""
     groups = {"world": list(range(it.size)), PAIR: [it.size - 1, 0]}
     tensors: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def as_scenario(it: Round) -> tuple[dict[str, Any], list[str]]:
         "groups": {PAIR: groups[PAIR]},
         "gang": {
             "size": it.size,
-            "backend": "gloo",
+            "backend": backend,
             "limits": {"max_pending": MAX_PENDING, "max_session_refs": MAX_SESSION_REFS},
         },
         "tensors": tensors,

@@ -67,12 +67,12 @@ def up(
     directory: Path, size: int = 4, backend: str = "gloo", options: Sequence[str] = (), own: bool = False
 ) -> Iterator[RunningGang]:
     """Start a gang; on leaving, it has ended. `own`: by a process that has imported nothing yet, as people start it."""
-    endpoints_file = directory / f"endpoints-{backend}-{size}.json"
+    endpoints_file = directory / f"endpoints-{Path(backend).stem}-{size}.json"
     arguments = [
         *("up", "--size", str(size), "--backend", backend),
         *("--endpoints-file", str(endpoints_file), "--exit-on-stdin-close", *options),
     ]
-    with _started(arguments, own or backend not in ("gloo", "fake")) as process:
+    with _started(arguments, own or backend in ("mpi", "nccl")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -87,6 +87,15 @@ def up(
         finally:
             process.stdin.close()
             process.wait(START_TIMEOUT_S)
+
+
+def why_not(backend: str) -> str:
+    """Why a gang on a backend does not start."""
+    with rankbridge(["up", "--size", "1", "--backend", backend, "--report", "json"]) as process:
+        assert process.stdout is not None
+        events = [json.loads(line) for line in process.stdout]
+    assert events[-1]["event"] == "failed", events
+    return str(events[-1]["reason"])
 
 
 def _started(arguments: Sequence[str], own: bool) -> subprocess.Popen[str] | Forked:

@@ -23,7 +23,8 @@ from tests.support.members import PATIENCE_S, Members
 from tests.support.sides_on_cpu import CapturedWork, CpuGraph, CpuSide, Refused, current_side
 from torch._C import _distributed_c10d as c10d
 
-from rankbridge_server.backends.gloo.raw import GlooGroup, make_group, make_store
+from rankbridge_server.backends.cpu_coordinator import CpuGroup
+from rankbridge_server.backends.gloo.raw import make_group, make_store
 from rankbridge_server.backends.nccl import NcclBackend
 from rankbridge_server.backends.nccl.raw import NcclGroup, Store, Work
 from rankbridge_server.backends.nccl.tensors import DeviceTensors
@@ -42,7 +43,7 @@ BITWISE = tuple(map(c10d.ReduceOp, (c10d.ReduceOp.BAND, c10d.ReduceOp.BOR, c10d.
 _stores: dict[bytes, Any] = {}
 _stores_lock = threading.Lock()
 # Gloo's groups of which something may still be waiting: to let go of one would wait for it.
-_abandoned: list[GlooGroup] = []
+_abandoned: list[CpuGroup] = []
 # Threads that may still be waiting in one.
 _waiting: WeakSet[threading.Thread] = WeakSet()
 
@@ -119,7 +120,7 @@ class CpuWork:
             self._done.set_exception(error)
 
 
-Start = Callable[[GlooGroup], c10d.Work | None]
+Start = Callable[[CpuGroup], c10d.Work | None]
 
 
 class NcclOnCpu:
@@ -138,7 +139,7 @@ class NcclOnCpu:
         self.holders: WeakSet[CpuGraph] = WeakSet()
         self.held_up = False
         self._store: Store | None = store
-        self._gloo: GlooGroup | None = None
+        self._gloo: CpuGroup | None = None
         self._coalesced: list[Start] | None = None
 
     def eager_connect_single_device(self, device: torch.device) -> None:

@@ -36,7 +36,7 @@ class Wanted:
     Attributes:
         size: Ranks.
         backend: What moves its data.
-        limits: Quotas of each rank, as options of `up` without dashes.
+        limits: Options of `up` that take a number, without dashes: quotas of each rank, and times.
         load: Modules with functions: names, and absolute paths of files.
         points: Collectives of functions are points for faults.
     """

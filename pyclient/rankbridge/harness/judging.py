@@ -26,11 +26,13 @@ class Failure:
         word: Which.
         text: How, for people.
         ranks: On which ranks. Empty: on none in particular.
+        error: With what a call failed. None: none did.
     """
 
     word: str
     text: str
     ranks: tuple[int, ...] = ()
+    error: RankBridgeError | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Gives for example ``error: rank 2: expected MISMATCH, got PEER_MISSING``."""
@@ -91,16 +93,19 @@ def judged(happened: Happened, expected: Mapping[str, Any]) -> list[Failure]:
 
 def _merged(failures: Sequence[Failure]) -> list[Failure]:
     """Puts ranks that say the same together."""
-    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+    alike: dict[tuple[str, str], list[Failure]] = defaultdict(list)
     for it in failures:
-        alike[it.word, it.text] += [rank for rank in it.ranks if rank not in alike[it.word, it.text]]
-    return [Failure(word, text, tuple(sorted(ranks))) for (word, text), ranks in alike.items()]
+        alike[it.word, it.text].append(it)
+    return [
+        Failure(word, text, tuple(sorted({rank for it in them for rank in it.ranks})), them[0].error)
+        for (word, text), them in alike.items()
+    ]
 
 
 def _failed(happened: Happened) -> list[Failure]:
     return _merged(
         [
-            Failure("ok", f"expected success, got {error}", () if rank is None else (rank,))
+            Failure("ok", f"expected success, got {error}", () if rank is None else (rank,), error)
             for rank, error in happened.errors()
             if error is not None
         ]
@@ -223,7 +228,7 @@ def _error(happened: Happened, expected: Any) -> list[Failure]:
         if got not in codes:
             said = "" if error is None else f": {error}"
             text = f"expected {' or '.join(codes)}, got {got}{said}"
-            failures.append(Failure("error", text, () if rank is None else (rank,)))
+            failures.append(Failure("error", text, () if rank is None else (rank,), error))
     return failures
 
 

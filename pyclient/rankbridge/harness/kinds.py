@@ -133,22 +133,27 @@ class Flag:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several texts."""
+    """One of several texts, or anything that begins with one of `prefixes`."""
 
     values: tuple[str, ...]
     what: str = ""
+    prefixes: tuple[str, ...] = ()
 
     def _wrong(self, value: object) -> str:
-        if isinstance(value, str) and value in self.values:
+        if isinstance(value, str) and (value in self.values or self._begins(value)):
             return ""
         listed = self.what or f"one of {', '.join(self.values)}"
         return f"expected {listed}, got {shown(value)}{nearest(value, self.values)}"
+
+    def _begins(self, value: str) -> bool:
+        return value.startswith(self.prefixes) and value not in self.prefixes
 
     check = scalar(_wrong)
 
     def schema(self) -> Json:
         """As JSON Schema."""
-        return {"anyOf": [{"enum": list(self.values)}, REFERENCE]}
+        more = [{"type": "string", "pattern": f"^{it}."} for it in self.prefixes]
+        return {"anyOf": [{"enum": list(self.values)}, *more, REFERENCE]}
 
     def __str__(self) -> str:
         """In words."""

@@ -81,6 +81,7 @@ class JsonLines:
                 "took_ms": round(result.took * 1000, 1),
                 **({"known": result.known} if result.known else {}),
                 **({"reason": result.reason} if result.reason else {}),
+                **result.labels,
                 **(diagnostics(result) if result.status == "failed" else {}),
             }
         )
@@ -102,6 +103,7 @@ def diagnostics(result: Result) -> dict[str, Any]:
         "message": str(result.failures[0]).partition("\n")[0] if result.failures else "",
         "at": place,
         "step": result.step,
+        **result.labels,
         "failures": [{"word": it.word, "ranks": list(it.ranks), "text": it.text} for it in result.failures],
         "events": result.events,
     }

@@ -34,6 +34,7 @@ class Result:
         events: What `up` reported meanwhile, of a case that failed.
         known: Why it is known to fail. Empty: it is not.
         repetition: Which one it is of, from 0. None: of all of them.
+        labels: What else a report says of it, by name.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Result:
     events: list[dict[str, Any]] = field(default_factory=list)
     known: str = ""
     repetition: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def counts_as_failed(self) -> bool:
@@ -94,13 +96,16 @@ def _of_sometimes(case: Case, place: int, seen: bool, skipped: bool) -> Result:
     return result
 
 
-def run_once(case: Case, repetition: int, pool: Pool, seen: set[int]) -> Result:
-    """Runs a case once. `seen`: takes the steps whose `sometimes` held.
+def run_once(
+    case: Case, repetition: int, pool: Pool, seen: set[int], options: Mapping[str, int] | None = None
+) -> Result:
+    """Runs a case once. `seen`: takes the steps whose `sometimes` held. `options`: of its gang, beside its limits.
 
     Raises:
         NoGang: A gang did not start.
     """
-    gang = pool.gang(Wanted(case.size, case.backend, tuple(case.limits.items()), case.load, case.points))
+    limits = tuple({**(options or {}), **case.limits}.items())
+    gang = pool.gang(Wanted(case.size, case.backend, limits, case.load, case.points))
     name = f"{case.name} ({repetition + 1} of {case.repeat})" if case.repeat > 1 else case.name
     result = Result(name, case.file, case=case.name, repetition=repetition)
     started = time.monotonic()
@@ -144,6 +149,9 @@ def _lacking(case: Case, gang: RunningGang) -> str:
         return ""
     lacking = [it for it in needs.get("operations", ()) if it not in status.abilities.collectives]
     lacking += [it for it in needs.get("dtypes", ()) if it not in status.abilities.dtypes]
+    for op, dtypes in needs.get("reductions", {}).items():
+        having = status.abilities.reductions.get(op, ())
+        lacking += [f"{op} of {it}" for it in dtypes if it not in having]
     return f"the backend {status.backend} has no {', '.join(lacking)}" if lacking else ""
 
 

@@ -52,7 +52,11 @@ GANG = Record(
     {
         "size": Word(Whole(1, MOST_RANKS), "Ranks.", required=True),
         "backend": Word(
-            Choice(BACKENDS),
+            Choice(
+                BACKENDS,
+                f"{', '.join(BACKENDS)}, c10d:MODULE or program:COMMAND, as of `rankbridge up --backend`",
+                ("c10d:", "program:"),
+            ),
             "What moves the data. Not given: fake; with `load` or faults of processes, gloo.",
         ),
         "load": Word(
@@ -277,6 +281,9 @@ NEEDS = Record(
             Many(Choice(tuple(DECLARED), "an operation")), "Operations that the backend must have."
         ),
         "dtypes": Word(Many(Choice(tuple(DTYPES), "a dtype")), "Dtypes that it must have."),
+        "reductions": Word(
+            Named(Many(Choice(tuple(DTYPES), "a dtype")), "op"), "Dtypes that it must reduce, by op."
+        ),
     },
 )
 

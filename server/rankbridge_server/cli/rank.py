@@ -12,8 +12,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from ..core.address import Address
 from ..core.errors import BridgeError
 from ..core.printable import lines
@@ -28,13 +26,14 @@ from ..sidecar.settings import RankSettings
 from ..sidecar.tls import Tls
 from ..sidecar.token_files import TokenError
 from ..sidecar.traces import NoTraces
-from . import mpi, nccl
+from . import mpi, nccl, others
 from .environment import Launched, LaunchError
 from .exposition import METRICS, serve
 from .extras import NoServer, server_extra
 from .loaded import loaded
 from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
+from .others import BackendName
 from .progress import progress
 from .settings import LOAD, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
@@ -100,7 +99,7 @@ def _serve(
             backend: Backend = (on_nccl := nccl.begin(launched.local_rank))
             limits = nccl.limits_on(on_nccl, limits, options.max_bytes)
         else:
-            backend = _backend(world, host)
+            backend = _backend(world, host, options)
         from ..sidecar.sidecar import Sidecar
     from ..links.sockets import SocketLinkMaker
 
@@ -169,11 +168,13 @@ def _serve(
     os._exit(0 if signum == signal.SIGTERM else 128 + signum)
 
 
-def _backend(world: MpiWorld | None, host: str) -> Backend:
+def _backend(world: MpiWorld | None, host: str, options: Options) -> Backend:
     if world is not None:
         from ..backends.mpi import MpiBackend
 
         return MpiBackend(world)
+    if others.is_one(options.backend):
+        return others.begin(options.backend, host, options.data_timeout)
     from ..backends.gloo import GlooBackend
 
     return GlooBackend(host)
@@ -290,10 +291,10 @@ COMMAND = Command(
     [
         Option(
             "--backend",
-            type=click.Choice(["gloo", "nccl", "mpi"]),
+            type=BackendName(["gloo", "nccl", "mpi"]),
             default="gloo",
             help="what moves the data; nccl: between CUDA devices, of which the rank takes the one of its place on its "
-            "host; mpi: the rank was started by mpirun",
+            "host; mpi: the rank was started by mpirun; " + others.HELP,
         ),
         Option("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)"),
         Option("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)"),

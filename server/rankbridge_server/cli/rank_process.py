@@ -21,6 +21,7 @@ from ..links.sockets import SocketLinkMaker
 from ..sidecar.logs import begin as begin_logs
 from ..sidecar.settings import RankSettings
 from ..sidecar.sidecar import Sidecar
+from . import others
 from .loaded import loaded
 from .logs import OfRank
 from .nccl import limits_on
@@ -44,6 +45,16 @@ def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, li
         return backend, limits_on(backend, settings.limits, max_bytes)
 
     _run_rank(identity, settings, line, made)
+
+
+def run_others_rank(identity: Identity, settings: RankSettings, backend: str, line: Line) -> None:
+    """Serve one rank on an engine that somebody else wrote until the agent is gone."""
+    _run_rank(
+        identity,
+        settings,
+        line,
+        lambda: (others.begin(backend, "127.0.0.1", settings.data_timeout), settings.limits),
+    )
 
 
 def run_mpi_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
@@ -102,7 +113,7 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
     try:
         sidecars = make()
-    except LoadError as error:
+    except (BridgeError, LoadError) as error:
         line.send(Failed(str(error)))
         raise
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()

@@ -25,6 +25,7 @@ from ..sidecar.settings import RankSettings
 from ..sidecar.tls import Tls
 from ..sidecar.token_files import TokenError, write_new
 from ..sidecar.traces import NoTraces
+from . import others
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
@@ -32,6 +33,7 @@ from .metrics import NoMetrics, served
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options
+from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
 from .settings import LOAD, PRELOAD, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
@@ -140,7 +142,7 @@ def _up(
 
     fake = options.backend == "fake"
     # Ranks on the fake backend share one process: no survivor is left for a replacement.
-    replace = options.on_rank_exit != "leave" and options.backend in ("gloo", "nccl")
+    replace = options.on_rank_exit != "leave" and options.backend not in ("fake", "mpi")
     pmi = Pmi(options.size) if options.backend == "mpi" else None
 
     def run_rank(rank: int, endpoints: list[str], line: Line) -> None:
@@ -157,6 +159,8 @@ def _up(
             rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)
         elif options.backend == "nccl":
             rank_process.run_nccl_rank(identity, settings(rank, endpoints), options.max_bytes, line)
+        elif others.is_one(options.backend):
+            rank_process.run_others_rank(identity, settings(rank, endpoints), options.backend, line)
         else:
             rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
 
@@ -216,6 +220,8 @@ def _import_for_ranks(backend: str, preload: Sequence[str]) -> None:
         import_nccl()
     elif backend == "mpi":
         import_mpi()
+    elif others.is_one(backend):
+        others.import_for_ranks()
     else:
         from ..backends import fake  # noqa: F401
     load(preload)
@@ -231,10 +237,10 @@ COMMAND = Command(
         Option("--size", type=int, default=4, metavar="N", help="ranks to start"),
         Option(
             "--backend",
-            type=click.Choice(["gloo", "nccl", "mpi", "fake"]),
+            type=BackendName(["gloo", "nccl", "mpi", "fake"]),
             default="gloo",
             help="what moves the data; nccl: between CUDA devices, one for each rank; mpi: MPICH, by mpi4py (the extra "
-            "rankbridge[mpi]); fake: all ranks in one process, for tests",
+            "rankbridge[mpi]); fake: all ranks in one process, for tests; " + others.HELP,
         ),
         Option("--name", default="gang", help="name of the gang, for people"),
         Option(

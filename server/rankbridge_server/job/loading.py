@@ -9,36 +9,42 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 
 class LoadError(Exception):
     """A module cannot be imported; its text has the traceback."""
 
 
-def load(modules: Sequence[str]) -> None:
-    """Imports modules: paths of files that end with ".py", or names, which are looked for in the current folder, too.
+def load(modules: Sequence[str]) -> list[ModuleType]:
+    """Imports modules, and returns them.
+
+    Each is the path of a file that ends with ".py", or a name, which is looked for in the current folder, too.
 
     Raises LoadError.
     """
-    for module in modules:
-        try:
-            _load(module)
-        except BaseException as error:
-            # SystemExit, too: a script that was not meant to be imported.
-            raise LoadError(f"{module} cannot be loaded:\n{_text(error)}") from error
+    return [_loaded(it) for it in modules]
 
 
-def _load(module: str) -> None:
+def _loaded(module: str) -> ModuleType:
+    try:
+        return _load(module)
+    except BaseException as error:
+        # SystemExit, too: a script that was not meant to be imported.
+        raise LoadError(f"{module} cannot be loaded:\n{_text(error)}") from error
+
+
+def _load(module: str) -> ModuleType:
     if not module.endswith(".py"):
         _look_in(os.getcwd())
-        importlib.import_module(module)
-        return
+        return importlib.import_module(module)
     path = Path(module).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    if getattr(sys.modules.get(path.stem), "__file__", None) == str(path):
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path):
         # Another rank of this process has imported it.
-        return
+        return known
     _look_in(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -47,6 +53,7 @@ def _load(module: str) -> None:
     # As an import does it: what the module defines knows where it is from.
     sys.modules[path.stem] = made
     spec.loader.exec_module(made)
+    return made
 
 
 def _look_in(folder: str) -> None:

@@ -11,13 +11,14 @@ import torch
 from ...core import engine_threads
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
+from ..cpu_coordinator import CpuGroup
 from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
 from . import listener
 from .address import cleaned, port_of
 from .coordinator import GlooCoordinator
-from .raw import GlooGroup, make_group, make_store
+from .raw import make_group, make_store
 
 # Threads of torch behind each group; more of them only add hand-overs.
 _THREADS = 2
@@ -64,7 +65,7 @@ class _GlooJoining:
         self._size = size
         self._timeout = timeout
         self._store = make_store(timeout)
-        self._made: Future[GlooGroup] = Future()
+        self._made: Future[CpuGroup] = Future()
         engine_threads.start("gloo-joining", self._make)
         self.address = self._own_address()
         self._port = port_of(self.address, size)
