@@ -42,6 +42,8 @@ OPERATIONS = (
     Operation(name="loop_barrier", title=f"{LOOP:,} barriers, each", calls=1),
     Operation(name="loop_all_reduce_4B", title=f"{LOOP:,} all_reduce 4 B, each", nbytes=4, calls=1),
     Operation(name="admission", title="admission", calls=500),
+    Operation(name="own_gang", title="a test with a gang of its own", calls=3, rounds=5),
+    Operation(name="own_gang_killed", title="the same, a rank is killed", calls=3, rounds=5),
     Operation(name="copy_64MB", title="copy 64 MB", nbytes=64 * MIB, calls=3),
     Operation(name="fetch_64MB", title="fetch 64 MB", nbytes=64 * MIB, calls=3),
     Operation(name="put_64MB", title="put 64 MB", nbytes=64 * MIB, calls=3),

@@ -168,6 +168,23 @@ ROWS = (
         unit="us",
     ),
     Row(
+        "a test's own gang on Gloo, p50",
+        30_000.0,
+        (Ratio(_at("lent_gang", "pytest", "own_gang"), None),),
+        unit="us",
+    ),
+    Row(
+        "the same with a rank killed, p50",
+        300_000.0,
+        (Ratio(_at("lent_gang", "pytest", "own_gang_killed"), None),),
+        unit="us",
+    ),
+    Row(
+        "a test's own gang, p50, beside torch's MultiProcessTestCase of 2 ranks",
+        0.1,
+        _beside(("lent_gang", "pytest", "own_gang"), ("torch_test", "processes", "own_gang")),
+    ),
+    Row(
         f"control traffic of a gang-call barrier per follower, {MANY} ranks beside {FEW} (1: linear)",
         1.0,
         (Ratio(TRAFFIC[1], TRAFFIC[0]),),

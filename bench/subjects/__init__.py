@@ -10,4 +10,6 @@ NAMES = (
     "monarch",
     "python",
     "elixir",
+    "lent_gang",
+    "torch_test",
 )
