@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +50,17 @@ def record(case: Case, result: Result, path: Path) -> None:
     write(path, concrete(case, result.repetition, path.absolute().parent), _comments(result))
 
 
-def record_smaller(case: Case, result: Result, path: Path, still: tuple[int, int]) -> str:
+def record_smaller(
+    case: Case, result: Result, path: Path, still: tuple[int, int], say: Callable[[str], None]
+) -> str:
     """Writes the smallest scenario that was found to fail the same way as a run.
 
     Args:
         case: The case.
         result: The run.
-        path: The file. While it is made smaller, it has none.
+        path: The file. An interrupt ends the search, and the smallest so far is written.
         still: A smaller one counts if it fails the same way in so many of so many runs.
+        say: Gets a line for each smaller one.
 
     Returns:
         What came of it, in words.
@@ -67,21 +71,29 @@ def record_smaller(case: Case, result: Result, path: Path, still: tuple[int, int
     assert result.repetition is not None
     data = concrete(case, result.repetition, path.absolute().parent)
     wanted, count = how(result), 0
-    with Pool() as pool:
+    smallest: dict[str, Any] | None = None
 
-        def fails(candidate: dict[str, Any]) -> bool:
-            nonlocal count
-            count += 1
-            return fails_so(candidate, wanted, path, still, pool)
+    def fails(candidate: dict[str, Any]) -> bool:
+        nonlocal count, smallest
+        count += 1
+        if not fails_so(candidate, wanted, path, still, pool):
+            return False
+        smallest = candidate
+        say(f"{_size(candidate)}, after {count} tries")
+        return True
 
-        repeats = fails(data)
-        smaller = shrink(data, fails) if repeats else data
-    write(path, smaller, _comments(result))
-    if not repeats:
+    with Pool() as pool, suppress(KeyboardInterrupt):
+        if fails(data):
+            smallest = shrink(data, fails)
+    write(path, smallest or data, _comments(result))
+    if smallest is None:
         return f"{path}: as it was: it did not fail again in {still[0]} of {still[1]} runs"
-    before, after = (len(json.dumps(it)) for it in (data, smaller))
-    steps, ranks = len(smaller["step"]), smaller["gang"]["size"]
-    return f"{path}: {steps} steps, {ranks} ranks; {after} of {before} characters, after {count} tries"
+    return f"{path}: {_size(smallest)} of {len(json.dumps(data))}, after {count} tries"
+
+
+def _size(data: dict[str, Any]) -> str:
+    steps, ranks = len(data["step"]), data["gang"]["size"]
+    return f"{steps} steps, {ranks} ranks, {len(json.dumps(data))} characters"
 
 
 def fails_so(data: dict[str, Any], wanted: How, path: Path, still: tuple[int, int], pool: Pool) -> bool:

@@ -98,4 +98,8 @@ def _record(
         record(*failed, record_file)
         print(f"{record_file}: {failed[1].name}", file=complaints)
     if shrunk_file is not None:
-        print(record_smaller(*failed, shrunk_file, still), file=complaints)
+
+        def say(text: str) -> None:
+            print(text, file=complaints, flush=True)
+
+        say(record_smaller(*failed, shrunk_file, still, say))

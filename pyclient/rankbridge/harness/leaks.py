@@ -10,17 +10,20 @@ from rankbridge import Gang
 from rankbridge.harness.usage import Usage, settled, usage
 
 _SETTLE_S = 2.0
+_CALL_TIMEOUT_S = 30.0
 # Threads that a rank's server makes for calls that are there at once, and uses again.
 _THREADS = 8
 # Of the interpreter or of gRPC, with some first use.
 _DESCRIPTORS = 1
+# Segments of shared memory, which ranks keep to use them again.
+_ANY = 1 << 30
 
 
 def warm_up(client: Gang) -> None:
     """Makes the ranks of a new gang open what they open with the first call, and keep."""
     with client.session():
-        refs = client.put([np.zeros(1, np.float32)] * len(client), timeout=_SETTLE_S)
-        client.get(client.all_reduce(refs, timeout=_SETTLE_S), timeout=_SETTLE_S)
+        refs = client.put([np.zeros(1, np.float32)] * len(client), timeout=_CALL_TIMEOUT_S)
+        client.get(client.all_reduce(refs, timeout=_CALL_TIMEOUT_S), timeout=_CALL_TIMEOUT_S)
 
 
 def shared_refs(client: Gang) -> dict[int, int]:
@@ -31,38 +34,49 @@ def shared_refs(client: Gang) -> dict[int, int]:
     return found
 
 
-def held(pids: Iterable[int]) -> dict[int, Usage]:
-    """Gives what processes hold, as far as they are there and may be looked into."""
-    found = {}
-    for pid in set(pids):
-        try:
-            found[pid] = usage(pid)
-        except OSError:
-            continue
-    return found
+class Holdings:
+    """What the processes of gangs hold while a test's group is there, and no test has left anything.
 
-
-def grown(before: Mapping[int, Usage], pids: Mapping[int, int]) -> list[str]:
-    """Says what ranks hold more than before. Those with another process than before hold nothing more.
-
-    Args:
-        before: What processes held, by process id.
-        pids: The process of each rank.
+    The least that was seen counts: the group of the test before is let go of in the background.
     """
-    said = []
-    for pid, then in before.items():
-        ranks = [rank for rank, it in pids.items() if it == pid]
-        most = Usage(then.threads + _THREADS, then.fds + _DESCRIPTORS, 0, 1 << 30)
-        try:
-            now = settled(pid, most, _SETTLE_S) if ranks else then
-        except OSError:
-            continue
-        where = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks}"
-        if now.fds > most.fds:
-            said.append(f"{now.fds - then.fds} open descriptors in {where}: a client that is not closed?")
-        if now.threads > most.threads:
-            said.append(f"{now.threads - then.threads} threads in {where}")
-    return said
+
+    def __init__(self) -> None:
+        """Knows no process."""
+        self._least: dict[int, Usage] = {}
+
+    def look(self, pids: Iterable[int]) -> None:
+        """Looks at processes, as far as they are there and may be looked into."""
+        for pid in set(pids):
+            try:
+                now = usage(pid)
+            except OSError:
+                continue
+            then = self._least.get(pid, now)
+            self._least[pid] = Usage(min(now.threads, then.threads), min(now.fds, then.fds), 0)
+
+    def grown(self, pids: Mapping[int, int]) -> list[str]:
+        """Says what ranks hold that is more. It is said once; new processes hold nothing more.
+
+        Args:
+            pids: The process of each rank.
+        """
+        said = []
+        for pid in sorted(set(pids.values()) & self._least.keys()):
+            then = self._least[pid]
+            most = Usage(then.threads + _THREADS, then.fds + _DESCRIPTORS, 0, _ANY)
+            try:
+                now = settled(pid, most, _SETTLE_S)
+            except OSError:
+                continue
+            ranks = [rank for rank, it in pids.items() if it == pid]
+            where = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks}"
+            if now.fds > most.fds:
+                said.append(f"{now.fds - then.fds} open descriptors in {where}: a client that is not closed?")
+            if now.threads > most.threads:
+                said.append(f"{now.threads - then.threads} threads in {where}")
+            if now.exceeds(most):
+                self._least[pid] = now
+        return said
 
 
 def refs_left(client: Gang, before: Mapping[int, int]) -> list[str]:

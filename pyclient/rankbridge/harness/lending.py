@@ -15,7 +15,7 @@ from rankbridge import Formed, Gang, Rank, RankBridgeError
 from rankbridge.harness.asked import Asked
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
-from rankbridge.harness.leaks import grown, held, refs_left, shared_refs, warm_up
+from rankbridge.harness.leaks import Holdings, refs_left, shared_refs, warm_up
 from rankbridge.harness.operations import DECLARED
 
 FORM_TIMEOUT_S = 30.0
@@ -183,6 +183,7 @@ class Lender:
         self._pool = Pool()
         self._count = itertools.count(1)
         self._warm: set[int] = set()
+        self._holdings = Holdings()
 
     @contextmanager
     def lent(self, size: int, backend: str, timeout: float, load: tuple[str, ...] = ()) -> Iterator[LentGang]:
@@ -204,19 +205,22 @@ class Lender:
         if running.process.pid not in self._warm:
             self._warm.add(running.process.pid)
             warm_up(client)
-        refs, processes = shared_refs(client), held(lent.pids.values())
+        refs = shared_refs(client)
         try:
             with client.session():
                 client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
+                self._holdings.look(lent.pids.values())
                 try:
                     yield lent
                 finally:
                     send(list(lent.pids.values()), signal.SIGCONT)
+                # A module's functions may keep what they like.
+                more = [] if lent.failed or load else self._holdings.grown(lent.pids)
             self._clean(lent, refs)
             if load:
                 self._pool.drop(running)
-            elif not lent.failed:
-                lent.left += grown(processes, lent.pids)
+            # Of a group that was left, nothing is said twice.
+            lent.left = lent.left or more
         except (RankBridgeError, NoGang):
             self._pool.drop(running)
             raise

@@ -13,6 +13,7 @@ from pathlib import Path
 _ELASTIC = frozenset({"event_engine"})
 # Longer than `--data-timeout`: a thread that was in the backend when its generation ended is let go by then.
 SETTLE_S = 40.0
+_LOOK_AFTER_S = 0.002
 _LOOK_EVERY_S = 0.05
 # How the kernel names what ranks share with callers.
 _SHARED = "/memfd:rankbridge-tensor"
@@ -60,7 +61,7 @@ def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
 
     Groups of a generation that is over are taken down in the background.
     """
-    now = usage(pid)
+    now: Usage | None = None
 
     def down() -> bool:
         nonlocal now
@@ -68,6 +69,7 @@ def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
         return not now.exceeds(at_most)
 
     until(down, seconds)
+    assert now is not None
     return now
 
 
@@ -86,8 +88,10 @@ def _inode(fd: Path) -> int:
 def until(true: Callable[[], bool], seconds: float) -> bool:
     """Looks until something is true; False: it was not within `seconds`."""
     deadline = time.monotonic() + seconds
+    pause = _LOOK_AFTER_S
     while not true():
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_EVERY_S)
     return True
