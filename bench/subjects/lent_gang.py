@@ -1,4 +1,4 @@
-"""A gang for each test, as the plugin for pytest lends it: ranks that other tests had before, a session, a group, checks."""
+"""A gang for each test, as the plugin for pytest lends it: ranks that other tests had before, a session, a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test of torch's own harness: two processes that are spawned for it, and one all_reduce. Measured with expecttest."""
+"""A test of torch's own harness: two processes, spawned for it, and one all_reduce. It needs the package expecttest."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 
-from bench.subject import Ways, serve, timed
+from bench.subject import NotThere, Ways, serve, timed
 
 try:
-    from torch.testing._internal.common_distributed import MultiProcessTestCase
-except ImportError:
-    # The processes that it spawns import this module, too; `started` says what is missing.
-    MultiProcessTestCase = object
+    from torch.testing._internal import common_distributed as internal
+except ImportError as error:
+    _lack = str(error)
+    _base: type = object
+else:
+    _lack, _base = "", internal.MultiProcessTestCase
 
 _SIZE = 2
 
 
-class OneAllReduce(MultiProcessTestCase):  # type: ignore[misc, unused-ignore]
+class OneAllReduce(_base):  # type: ignore[misc]
     """The test."""
 
     @property
@@ -40,7 +42,7 @@ class OneAllReduce(MultiProcessTestCase):  # type: ignore[misc, unused-ignore]
         )
         tensor = torch.ones(1)
         dist.all_reduce(tensor)
-        self.assertEqual(tensor.item(), _SIZE)
+        assert tensor.item() == _SIZE
         dist.destroy_process_group()
 
 
@@ -54,8 +56,8 @@ def _run() -> None:
 @contextmanager
 def started(size: int) -> Iterator[Ways]:
     """Nothing is started: the number of ranks makes no difference."""
-    import expecttest  # noqa: F401
-
+    if _lack:
+        raise NotThere(_lack)
     yield Ways({"torch": torch.__version__}, {"processes": {"own_gang": timed(_run)}}, {})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from rankbridge import Gang
+from rankbridge import Gang, RankStatus
 from rankbridge.harness.usage import Usage, settled, usage
 
 _SETTLE_S = 2.0
@@ -24,14 +24,6 @@ def warm_up(client: Gang) -> None:
     with client.session():
         refs = client.put([np.zeros(1, np.float32)] * len(client), timeout=_CALL_TIMEOUT_S)
         client.get(client.all_reduce(refs, timeout=_CALL_TIMEOUT_S), timeout=_CALL_TIMEOUT_S)
-
-
-def shared_refs(client: Gang) -> dict[int, int]:
-    """Gives the number of refs of each rank's shared session."""
-    found: dict[int, int] = {}
-    for status in client.status():
-        found[status.rank] = sum(it.refs for it in status.sessions if not it.session_id)
-    return found
 
 
 class Holdings:
@@ -79,10 +71,10 @@ class Holdings:
         return said
 
 
-def refs_left(client: Gang, before: Mapping[int, int]) -> list[str]:
-    """Says how many refs there are more in shared sessions than before, and frees them."""
-    more = {rank: count - before.get(rank, 0) for rank, count in shared_refs(client).items()}
-    left = [f"{count} refs in the shared session of rank {it}" for it, count in more.items() if count > 0]
+def free_shared_refs(client: Gang, statuses: Iterable[RankStatus]) -> list[str]:
+    """Says how many refs there are in the ranks' shared sessions, which were empty, and frees them."""
+    counts = {status.rank: sum(it.refs for it in status.sessions if not it.session_id) for status in statuses}
+    left = [f"{count} refs in the shared session of rank {rank}" for rank, count in counts.items() if count]
     if left:
         for rank in client:
             rank.release(rank.list_refs())

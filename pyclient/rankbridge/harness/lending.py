@@ -15,7 +15,7 @@ from rankbridge import Formed, Gang, Rank, RankBridgeError
 from rankbridge.harness.asked import Asked
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
-from rankbridge.harness.leaks import Holdings, refs_left, shared_refs, warm_up
+from rankbridge.harness.leaks import Holdings, free_shared_refs, warm_up
 from rankbridge.harness.operations import DECLARED
 
 FORM_TIMEOUT_S = 30.0
@@ -205,7 +205,6 @@ class Lender:
         if running.process.pid not in self._warm:
             self._warm.add(running.process.pid)
             warm_up(client)
-        refs = shared_refs(client)
         try:
             with client.session():
                 client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
@@ -216,7 +215,7 @@ class Lender:
                     send(list(lent.pids.values()), signal.SIGCONT)
                 # A module's functions may keep what they like.
                 more = [] if lent.failed or load else self._holdings.grown(lent.pids)
-            self._clean(lent, refs)
+            self._clean(lent)
             if load:
                 self._pool.drop(running)
             # Of a group that was left, nothing is said twice.
@@ -229,16 +228,18 @@ class Lender:
         """Ends all gangs."""
         self._pool.close()
 
-    def _clean(self, lent: LentGang, before: dict[int, int]) -> None:
+    def _clean(self, lent: LentGang) -> None:
         """Takes away what is left, and notes it unless the test has failed anyhow."""
         client = lent.client
         try:
-            if lent.failed or lent.disturbed or any(it.operations for it in client.pending()):
+            statuses = client.status()
+            if lent.failed or lent.disturbed or any(it.pending_operations for it in statuses):
                 client.form(timeout=FORM_TIMEOUT_S)
+                statuses = client.status()
             groups = [it.name for it in client.groups() if it.name != "world"]
             client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
             lent.left = [f"group {it!r}" for it in groups if it != lent.group]
-            lent.left += refs_left(client, before)
+            lent.left += free_shared_refs(client, statuses)
         except RankBridgeError:
             # Nothing is lost by it: another gang takes its place.
             self._pool.drop(lent._running)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 # gRPC's own pool, which grows and shrinks with the load by itself.
 _ELASTIC = frozenset({"event_engine"})
@@ -38,18 +37,15 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     """What a process holds now. Raises OSError when it is gone."""
-    process = Path("/proc", str(pid))
-    names: list[str] = []
-    for task in (process / "task").iterdir():
-        # It may end while it is looked at.
-        with suppress(OSError):
-            names.append((task / "comm").read_text().strip())
-    fds = list((process / "fd").iterdir())
+    process = f"/proc/{pid}"
+    names = [_text(f"{process}/task/{it}/comm").strip() for it in os.listdir(f"{process}/task")]
+    fds = [f"{process}/fd/{it}" for it in os.listdir(f"{process}/fd")]
     # Each is open once more, by its mapping.
     shared = [inode for fd in fds if _target(fd).startswith(_SHARED) and (inode := _inode(fd))]
-    pages = int((process / "statm").read_text().split()[1])
+    with open(f"{process}/statm") as statm:
+        pages = int(statm.read().split()[1])
     return Usage(
-        threads=sum(name not in _ELASTIC for name in names),
+        threads=sum(bool(name) and name not in _ELASTIC for name in names),
         fds=len(fds) - len(shared),
         rss_kb=pages * os.sysconf("SC_PAGE_SIZE") // 1024,
         segments=len(set(shared)),
@@ -73,15 +69,24 @@ def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
     return now
 
 
-def _target(fd: Path) -> str:
-    with suppress(OSError):
-        return str(fd.readlink())
+# A thread or a descriptor may be gone while it is looked at.
+
+
+def _text(path: str) -> str:
+    with suppress(OSError), open(path) as file:
+        return file.read()
     return ""
 
 
-def _inode(fd: Path) -> int:
+def _target(fd: str) -> str:
     with suppress(OSError):
-        return fd.stat().st_ino
+        return os.readlink(fd)
+    return ""
+
+
+def _inode(fd: str) -> int:
+    with suppress(OSError):
+        return os.stat(fd).st_ino
     return 0
 
 
