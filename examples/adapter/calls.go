@@ -82,7 +82,7 @@ func divided(data []byte, sizes []int) [][]byte {
 }
 
 type number interface {
-	float32 | float64 | int32 | int64
+	float32 | float64 | int8 | int32 | int64 | uint8
 }
 
 func reduced(came [][]byte, op, dtype string) ([]byte, error) {
@@ -91,6 +91,10 @@ func reduced(came [][]byte, op, dtype string) ([]byte, error) {
 		return folded[float32](came, op)
 	case "float64":
 		return folded[float64](came, op)
+	case "int8":
+		return folded[int8](came, op)
+	case "uint8":
+		return folded[uint8](came, op)
 	case "int32":
 		return folded[int32](came, op)
 	case "int64":

@@ -67,7 +67,7 @@ func open(request Request) (*Member, object, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	dtypes := []string{"float32", "float64", "int32", "int64"}
+	dtypes := []string{"float32", "float64", "int8", "int32", "int64", "uint8"}
 	return member, object{
 		"address": member.address(),
 		"operations": []string{"barrier", "broadcast", "scatter", "gather", "all_gather", "all_to_all",

@@ -21,6 +21,7 @@ from rankbridge.harness.conformance.verdicts import verdict_of
 from rankbridge.harness.judging import Failure
 from rankbridge.harness.running import Result
 
+pytestmark = pytest.mark.usefixtures("quick_gangs")
 BACKENDS = Path(__file__).parent.parent / "support" / "backends"
 
 
@@ -56,7 +57,7 @@ def test_three_planted_defects_are_found_and_named(tmp_path: Path) -> None:
 
 
 def test_a_right_backend_has_no_finding(tmp_path: Path) -> None:
-    drawn = [escape(it.name) for it in sample(probes(), 40)]
+    drawn = [escape(it.name) for it in sample(probes(), 30)]
     assert len({it.name for it in probes()}) == len(probes()) > 300
     status, verdicts = reported("toy", drawn, tmp_path / "junit.xml")
     assert (status, set(verdicts.values()), len(verdicts)) == (0, {"right"}, len(drawn))

@@ -26,6 +26,7 @@ from rankbridge import ErrorCode, Gang, GangError
 from rankbridge.harness.conformance.command import report_on
 from rankbridge.harness.conformance.running import probes
 
+pytestmark = pytest.mark.usefixtures("quick_gangs")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,7 +41,7 @@ def test_the_example_in_go_is_right_in_all_that_it_has(tmp_path: Path) -> None:
         timeout=200,
     )
     out = io.StringIO()
-    drawn = [escape(it.name) for it in sample(probes(), 40)]
+    drawn = [escape(it.name) for it in sample(probes(), 30)]
     status = report_on(
         f"program:{tmp_path / 'adapter'}", patterns=["barrier", *drawn], report="json", out=out
     )

@@ -179,6 +179,20 @@ def unmatched(rng: random.Random) -> dict[str, Any]:
     return {"step": {"each": each, "timeout_ms": SHORT_MS}, "truth": missing(waits), "groups": {}}
 
 
+def from_anyone(rng: random.Random) -> dict[str, Any]:
+    """A receive from anyone, to whom nobody sends."""
+    members = members_of(rng)
+    target = rng.choice(members)
+    each = [{"rank": target, "call": "recv", "group": "g"}]
+    truth = missing({target: set(members) - {target}})
+    return {
+        "step": {"each": each, "timeout_ms": SHORT_MS},
+        "truth": truth,
+        "groups": {"g": members},
+        "group": "g",
+    }
+
+
 def unexpected(rng: random.Random) -> dict[str, Any]:
     """A receive into a tensor of another dtype or shape."""
     source, target = rng.sample(range(SIZE), 2)
@@ -220,6 +234,6 @@ def _one(rank: int, name: str, group: str) -> Json:
 
 ANYWHERE: Sequence[Make] = (
     *(shape, dtype, op, root, dim, operation, sizes, swapped),
-    *(absent, again, crossed, refused, unmatched, unexpected),
+    *(absent, again, crossed, refused, unmatched, from_anyone, unexpected),
 )
 ON_PROCESSES: Sequence[Make] = (killed, stopped)

@@ -20,7 +20,7 @@ CASES = plan(int(seed(), 16) if seed() != "none" else 1, "gloo")
 
 
 @pytest.fixture(scope="module")
-def gang() -> Iterator[RunningGang]:
+def gang(quick_gangs: None) -> Iterator[RunningGang]:
     """Four ranks on Gloo."""
     with Pool() as pool:
         yield pool.gang(Wanted(4, "gloo"))

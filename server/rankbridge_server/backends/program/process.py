@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import subprocess
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,8 @@ class Program:
     def __init__(self, command: str) -> None:
         self._command = command
         self._count = 0
+        self._using = threading.Lock()
+        self._closed = False
         # A program that neither reads nor ends would outlive a rank that is killed.
         dying = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         try:
@@ -55,7 +58,8 @@ class Program:
         except DidNotReturn as error:
             self.close()
             raise ProgramError(f"{self._command}: {error} from {do}") from error
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            # Its pipes are broken, or closed.
             self.close()
             raise ProgramError(self._ended()) from error
         except ProgramError:
@@ -64,9 +68,19 @@ class Program:
 
     def close(self) -> None:
         """Ends it."""
-        # Its pipes are closed with the last thread that uses one: who closed them here might wait for that.
+        self._closed = True
         self._process.kill()
         self._process.wait()
+        # A thread that still uses the pipes closes them itself: who closed them here might wait for that.
+        if self._using.acquire(blocking=False):
+            self._using.release()
+            self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):
+                stream.close()
 
     def _exchanged(self, request: Mapping[str, Any]) -> bytes:
         written = {
@@ -76,9 +90,14 @@ class Program:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        stdin.write(json.dumps(written).encode() + b"\n")
-        stdin.flush()
-        return stdout.readline()
+        try:
+            with self._using:
+                stdin.write(json.dumps(written).encode() + b"\n")
+                stdin.flush()
+                return stdout.readline()
+        finally:
+            if self._closed:
+                self._close_pipes()
 
     def _understood(self, line: bytes) -> Mapping[str, Any]:
         if not line:
