@@ -11,6 +11,7 @@ import pytest
 from tests.support.gangs import RunningGang
 
 import rankbridge
+from rankbridge_server.cli.main import main
 
 
 @pytest.fixture(scope="module", params=["fake4", "gloo4"])
@@ -101,3 +102,13 @@ def test_a_site_is_one_short_line_whatever_is_said(gang: rankbridge.Gang, said: 
     assert isinstance(error, rankbridge.MismatchError)
     assert [it.site for it in error.sides] == [kept, ""]
     assert len(error.message.splitlines()) == 3
+
+
+def test_the_command_line_is_named_in_place_of_a_line(
+    fake4: RunningGang, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = ["--endpoints", str(fake4.endpoints_file)]
+    assert main(["call", "barrier", "--rank", "1", "--timeout", "0.1", *target]) != 0
+    said = capsys.readouterr().err
+    assert "PEER_MISSING in barrier #" in said
+    assert " on world at rankbridge call: 1 of 4 ranks came, missing: ranks 0, 2-3" in said

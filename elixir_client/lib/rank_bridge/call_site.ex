@@ -4,7 +4,7 @@ defmodule RankBridge.CallSite do
 
   It is the innermost line on the caller's stack that is neither of this client nor of Elixir or OTP, as
   `"lib/my_app/training.ex:88"`. The VM keeps no frame of a function whose last act is the call: then it is the line that has
-  called that function, or none, as of a task that does nothing else. To look takes some 5 microseconds of each operation; an
+  called that function, or none, as of a task that does nothing else. To look takes 1 to 5 microseconds of each operation; an
   application that makes very many small ones may do without:
 
       config :rank_bridge, call_sites: false

@@ -1,4 +1,4 @@
-"""The reductions that torch's CPU engines support, by dtype, and torch's own of several tensors."""
+"""The reductions on CPUs, by dtype: Gloo's own, those in steps of our own, and torch's of several tensors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import torch
 
 from ..core.coordinator import ReduceOp
 from ..core.dtype import Dtype
+from .torch_tensors import TORCH
 
-# Measured with torch 2.13 on Gloo, which refuses every other dtype with "Invalid scalar type"; but for complex32, of
+# Gloo's own, measured with torch 2.13: it refuses every other dtype with "Invalid scalar type"; but for complex32, of
 # which it does sums, with arithmetic that torch calls experimental.
 _FLOATS = frozenset((Dtype.FLOAT32, Dtype.FLOAT64, Dtype.FLOAT16, Dtype.BFLOAT16))
 _INTEGERS = frozenset((Dtype.INT8, Dtype.UINT8, Dtype.INT32, Dtype.INT64, Dtype.BOOL))
@@ -29,6 +30,16 @@ _DTYPES = {
     ReduceOp.BXOR: _INTEGERS,
 }
 
+# What Gloo refuses and torch can compute.
+_WIDER = frozenset((Dtype.INT16, Dtype.UINT16, Dtype.UINT32, Dtype.UINT64))
+_STEPWISE = {op: frozenset[Dtype]() if op is ReduceOp.AVG else _WIDER for op in ReduceOp}
+_STEPWISE[ReduceOp.PRODUCT] = _WIDER | _COMPLEX
+
+_STEPWISE_OF_TORCH = {op: frozenset(TORCH[it] for it in dtypes) for op, dtypes in _STEPWISE.items()}
+
+# torch lacks sums and orders of these. As signed integers they have the same bits and sums, and, with the highest bit
+# the other way round, the same order.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     ReduceOp.SUM: torch.add,
@@ -44,18 +55,44 @@ _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] =
 
 
 def reduces(op: ReduceOp, dtype: Dtype) -> bool:
-    """Whether Gloo's reductions support `op` on `dtype`."""
+    """Whether there is `op` on `dtype`: Gloo's, or one in steps of our own."""
+    return reduces_on_gloo(op, dtype) or dtype in _STEPWISE[op]
+
+
+def reduces_on_gloo(op: ReduceOp, dtype: Dtype) -> bool:
+    """Whether Gloo itself has `op` on `dtype`."""
     return dtype in _DTYPES[op]
+
+
+def is_stepwise(op: ReduceOp, dtype: torch.dtype) -> bool:
+    """Whether `op` on `dtype` is in steps of our own, because Gloo has none."""
+    return dtype in _STEPWISE_OF_TORCH[op]
 
 
 def running(given: Sequence[torch.Tensor], op: ReduceOp) -> list[torch.Tensor]:
     """The reductions of the first one, the first two, and so on, of tensors of the same dtype and shape."""
-    return list(accumulate(given, _COMBINE[op]))
+    dtype = given[0].dtype
+    return [_restored(it, op, dtype) for it in accumulate(_computable(given, op), _COMBINE[op])]
 
 
 def combined(given: Sequence[torch.Tensor], op: ReduceOp) -> torch.Tensor:
     """The reduction of them all, one after the other. The sum for `avg`."""
-    return reduce(_COMBINE[op], given)
+    return _restored(reduce(_COMBINE[op], _computable(given, op)), op, given[0].dtype)
+
+
+def _computable(given: Sequence[torch.Tensor], op: ReduceOp) -> Sequence[torch.Tensor]:
+    signed = _SIGNED.get(given[0].dtype)
+    if signed is None:
+        return given
+    return [_turned(it.view(signed), op) for it in given]
+
+
+def _restored(reduction: torch.Tensor, op: ReduceOp, dtype: torch.dtype) -> torch.Tensor:
+    return reduction if reduction.dtype is dtype else _turned(reduction, op).view(dtype)
+
+
+def _turned(signed: torch.Tensor, op: ReduceOp) -> torch.Tensor:
+    return signed ^ torch.iinfo(signed.dtype).min if op in (ReduceOp.MIN, ReduceOp.MAX) else signed
 
 
 def finished(reduction: torch.Tensor, op: ReduceOp, members: int) -> torch.Tensor:

@@ -17,7 +17,9 @@ ITEM_SIZES = {
     "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
 }  # fmt: skip
 FLOATS = {"float32": "f", "float64": "d", "float16": "e"}
-INTS = {"int8": "b", "uint8": "B", "int32": "i", "int64": "q"}
+INTS = {
+    "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
+}  # fmt: skip
 COMPLEX = {"complex64": "f", "complex128": "d"}
 REDUCIBLE = [*FLOATS, "bfloat16", *INTS, "bool", *COMPLEX]
 NOT_REDUCIBLE = sorted(set(ITEM_SIZES) - set(REDUCIBLE))

@@ -27,7 +27,7 @@ def coalesced() -> Iterator[Json]:
     wrong = {
         "operation": "all_reduce",
         "arguments": {"op": "sum"},
-        "inputs": [tensor("int16", [1], noise(f"{rank}", "int16", [1])) for rank in range(RANKS)],
+        "inputs": [tensor("float8_e5m2", [1], noise(f"{rank}", "float8_e5m2", [1])) for rank in range(RANKS)],
     }
     yield case(
         "coalesce of two reductions",

@@ -106,7 +106,7 @@ def ragged() -> Iterator[Json]:
 
 
 def scans() -> Iterator[Json]:
-    """Where the backend has them: Gloo has none."""
+    """Inclusive ones and exclusive ones."""
     for dtype in ("int32", "float32"):
         rows = [[(rank + 1) * i for i in range(3)] for rank in range(RANKS)]
         inputs = [tensor(dtype, [3], encode(dtype, row)) for row in rows]
@@ -121,7 +121,6 @@ def scans() -> Iterator[Json]:
                 arguments={"op": "sum", "exclusive": exclusive},
                 inputs=inputs,
                 results=[tensor(dtype, [3], encode(dtype, row)) for row in sums],
-                refused_by={"gloo": "UNSUPPORTED_OPERATION"},
             )
     inputs = [tensor("int8", [1], encode("int8", [it])) for it in (2, 5, 3, 9)]
     yield case(
@@ -130,7 +129,6 @@ def scans() -> Iterator[Json]:
         arguments={"op": "max"},
         inputs=inputs,
         results=[tensor("int8", [1], encode("int8", [it])) for it in (2, 5, 5, 9)],
-        refused_by={"gloo": "UNSUPPORTED_OPERATION"},
     )
 
 

@@ -9,7 +9,6 @@ gives. `after`: of `tensors`, those that have changed.
 from __future__ import annotations
 
 import base64
-import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -135,7 +134,7 @@ def refusals() -> Iterator[Json]:
     """Nothing has changed."""
     rows = [int32(row) for row in ROWS]
     adding = step("all_reduce", "x", "total", op="sum", in_place=True)
-    wrong = [tensor("int16", [1], struct.pack("<h", rank)) for rank in range(RANKS)]
+    wrong = [tensor("float8_e5m2", [1], bytes([rank])) for rank in range(RANKS)]
     unlike = noisy("uint8", [[3], [0], [1], [2]])
     yield program(
         "with a dtype that is not reduced",

@@ -107,6 +107,35 @@ def test_every_reduction_gives_what_python_does(group: Members, op: ReduceOp, dt
     assert all(equal(mine, before) for mine, before in zip(given, kept, strict=True))
 
 
+@pytest.mark.parametrize("dtype", [Dtype.UINT16, Dtype.UINT32, Dtype.UINT64], ids=str)
+def test_unsigned_integers_of_the_upper_half_keep_their_order_and_wrap_around(
+    group: Members, dtype: Dtype
+) -> None:
+    highest = torch.iinfo(TORCH[dtype]).max
+    column = [highest - 2 * rank if rank % 2 else 3 + rank for rank in range(len(group))]
+    given = [torch.tensor([it], dtype=TORCH[dtype]) for it in column]
+    for op, expected in (
+        (ReduceOp.MIN, min(column)),
+        (ReduceOp.MAX, max(column)),
+        (ReduceOp.SUM, sum(column) & highest),
+        (ReduceOp.PRODUCT, math.prod(column) & highest),
+    ):
+        results = group.call("all_reduce", [(it, op, TIMEOUT_S) for it in given])
+        assert [cast(torch.Tensor, it).tolist() for it in results] == [[expected]] * len(group), op
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("dtype", [Dtype.INT32, Dtype.UINT16, Dtype.COMPLEX64], ids=str)
+def test_a_scan_gives_each_the_reduction_up_to_it(group: Members, dtype: Dtype, exclusive: bool) -> None:
+    given = [it.t() for it in inputs(len(group), ReduceOp.SUM, dtype)]
+    results = group.call("scan", [(it, ReduceOp.SUM, exclusive, TIMEOUT_S) for it in given])
+    for rank, result in enumerate(results):
+        before = [it.to(torch.complex128) for it in given[: rank + (not exclusive)]]
+        expected = sum(before, torch.zeros(4, 3, dtype=torch.complex128))
+        assert torch.as_tensor(result).dtype is TORCH[dtype]
+        assert torch.as_tensor(result).to(torch.complex128).equal(expected)
+
+
 @pytest.mark.parametrize("op", ReduceOp, ids=str)
 def test_gloo_itself_cannot_do_what_is_refused(op: ReduceOp) -> None:
     # Sums of complex32 it does; torch calls them experimental.

@@ -173,10 +173,10 @@ def test_reduce_gives_the_destination_a_ref_and_the_others_none(gang: LocalGang,
 def test_a_reduction_that_the_backend_lacks_is_refused(
     gang: LocalGang, operation: Operation[Any], args: Any
 ) -> None:
-    refs = gang.full(1, dtype=Dtype.INT16)
+    refs = gang.full(1, dtype=Dtype.FLOAT8_E5M2)
     outcomes = gang.run(operation, on(refs, args))
     assert [failure(it).code for it in outcomes] == [ErrorCode.UNSUPPORTED_DTYPE] * SIZE
-    assert f"{operation.name} with op 'sum' for dtype int16" in failure(outcomes[0]).message
+    assert f"{operation.name} with op 'sum' for dtype float8_e5m2" in failure(outcomes[0]).message
 
 
 @pytest.mark.parametrize("src", range(SIZE))

@@ -83,6 +83,21 @@ def test_a_sum_in_another_order_and_the_dtypes_own_precision_is_right_and_a_bit_
     assert said.startswith("1 of 1000 elements differ, the first at [17]: expected ")
 
 
+def test_a_product_of_complex_numbers_in_their_own_precision_is_right() -> None:
+    generator = np.random.default_rng(7)
+    parts = [
+        encode(generator.normal(size=1000) + 1j * generator.normal(size=1000), "complex64") for _ in range(8)
+    ]
+    near = reference.reduced(parts, "product")
+    product = np.ones(1000, np.complex64)
+    for part in reversed(parts):
+        product = product * decode(part).astype(np.complex64)
+    assert reference.difference(encode(product, "complex64"), near) == ""
+    product[17] *= 1 + 1e-5
+    said = reference.difference(encode(product, "complex64"), near)
+    assert said.startswith("1 of 1000 elements differ, the first at [17]: expected ")
+
+
 def test_ints_wrap_around_and_bools_are_combined_as_logic_does() -> None:
     bytes_ = [Tensor("uint8", [1], bytes([it])) for it in (200, 100)]
     assert reference.reduced(bytes_, "sum") == Tensor("uint8", [1], bytes([44]))

@@ -14,7 +14,7 @@ from ...core.dtype import Dtype
 from ...core.errors import BridgeError
 from ..basics import MESSAGES, lacking
 from ..cpu_coordinator import CpuGroup
-from ..reductions import reduces
+from ..reductions import reduces_on_gloo
 from ..torch_tensors import TORCH
 from .coordinator import C10dCoordinator
 
@@ -101,7 +101,7 @@ def abilities_of(group: CpuGroup) -> Abilities:
 
 
 def _reductions(alone: C10dCoordinator, has: frozenset[str]) -> frozenset[tuple[ReduceOp, Dtype]]:
-    """Tries every reduction that the CPU engines of torch have."""
+    """Tries every reduction that Gloo has."""
 
     def call(op: ReduceOp, dtype: Dtype) -> object:
         one = torch.zeros(2, dtype=TORCH[dtype])
@@ -109,7 +109,7 @@ def _reductions(alone: C10dCoordinator, has: frozenset[str]) -> frozenset[tuple[
             return alone.all_reduce(one, op, _PATIENCE_S)
         return alone.reduce(one, op, 0, _PATIENCE_S)
 
-    every = [(op, dtype) for op in ReduceOp for dtype in TORCH if reduces(op, dtype)]
+    every = [(op, dtype) for op in ReduceOp for dtype in TORCH if reduces_on_gloo(op, dtype)]
     # After a call that does not return, nothing more is known.
     return frozenset(it for it in every if alone.stuck or not _refused(lambda it=it: call(*it)))  # type: ignore[misc]
 

@@ -33,7 +33,7 @@ class GlooBackend:
     """
 
     name = "gloo"
-    lacks = frozenset({"scan"})
+    lacks: frozenset[str] = frozenset()
 
     def __init__(
         self, hostname: str = "127.0.0.1", connect_timeout: float = 10.0, torch_threads: int = 1
@@ -52,7 +52,7 @@ class GlooBackend:
         )
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether Gloo's reductions support `op` on `dtype`."""
+        """Whether there is `op` on `dtype`: Gloo's, or one in steps of our own."""
         return reduces(op, dtype)
 
 

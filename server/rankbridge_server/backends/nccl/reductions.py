@@ -7,13 +7,13 @@ import torch
 from ...core.coordinator import ReduceOp
 from ...core.dtype import Dtype
 from ..process_group import OPS, TorchReduceOp
-from ..reductions import reduces as reduces_on_gloo
+from ..reductions import reduces_on_gloo
 
 _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def reduces(op: ReduceOp, dtype: Dtype) -> bool:
-    """What Gloo does, so that a program that works on one backend works on the other, but for the bitwise ones."""
+    """What Gloo itself does, but for the bitwise ones."""
     return op not in _BITWISE and reduces_on_gloo(op, dtype)
 
 

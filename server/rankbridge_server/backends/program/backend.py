@@ -13,7 +13,7 @@ from ...core.dtype import Dtype
 from ...core.errors import BridgeError
 from ..basics import MESSAGES, lacking
 from ..errors import forming_failed
-from ..reductions import reduces
+from ..reductions import reduces_on_gloo
 from ..torch_tensors import TorchTensors
 from .coordinator import ENGINE, ProgramCoordinator
 from .process import Program, ProgramError
@@ -46,10 +46,10 @@ class ProgramBackend:
         return lacking(self._operations)
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether it has named the reduction, which torch's CPU engines have as well."""
+        """Whether it has named the reduction, which Gloo has as well."""
         named = str(dtype) in self._reductions.get(str(op), ())
         as_or = op is ReduceOp.SUM and dtype is Dtype.BOOL and self.reduces(ReduceOp.BOR, dtype)
-        return (named or as_or) and reduces(op, dtype)
+        return (named or as_or) and reduces_on_gloo(op, dtype)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Starts the programs of a member."""
