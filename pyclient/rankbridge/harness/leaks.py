@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def warm_up(client: Gang) -> None:
 class Holdings:
     """What the processes of gangs hold while a test's group is there, and no test has left anything.
 
-    The least that was seen counts: the group of the test before is let go of in the background.
+    The least that was seen counts.
     """
 
     def __init__(self) -> None:
@@ -37,17 +38,15 @@ class Holdings:
         self._least: dict[int, Usage] = {}
 
     def look(self, pids: Iterable[int]) -> None:
-        """Looks at processes, as far as they are there and may be looked into."""
-        for pid in set(pids):
-            try:
-                now = usage(pid)
-            except OSError:
-                continue
-            then = self._least.get(pid, now)
-            self._least[pid] = Usage(min(now.threads, then.threads), min(now.fds, then.fds), 0)
+        """Looks at processes that are new, as far as they are there and may be looked into."""
+        for pid in set(pids) - self._least.keys():
+            with suppress(OSError):
+                self._least[pid] = usage(pid)
 
     def grown(self, pids: Mapping[int, int]) -> list[str]:
         """Says what ranks hold that is more. It is said once; new processes hold nothing more.
+
+        Waits until the group of the test before, which ranks let go of in the background, is gone.
 
         Args:
             pids: The process of each rank.
@@ -68,6 +67,8 @@ class Holdings:
                 said.append(f"{now.threads - then.threads} threads in {where}")
             if now.exceeds(most):
                 self._least[pid] = now
+            else:
+                self._least[pid] = Usage(min(now.threads, then.threads), min(now.fds, then.fds), 0)
         return said
 
 

@@ -8,6 +8,7 @@ import itertools
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -184,6 +185,7 @@ class Lender:
         self._count = itertools.count(1)
         self._warm: set[int] = set()
         self._holdings = Holdings()
+        self._aside = ThreadPoolExecutor(1, "lending")
 
     @contextmanager
     def lent(self, size: int, backend: str, timeout: float, load: tuple[str, ...] = ()) -> Iterator[LentGang]:
@@ -214,32 +216,38 @@ class Lender:
                 finally:
                     send(list(lent.pids.values()), signal.SIGCONT)
                 # A module's functions may keep what they like.
-                more = [] if lent.failed or load else self._holdings.grown(lent.pids)
-            self._clean(lent)
+                looked_at = {} if lent.failed or load else lent.pids
+                growing = self._aside.submit(self._holdings.grown, looked_at)
+            # Beside the closing of the session: both wait, for other things.
+            self._clean(lent, growing)
             if load:
                 self._pool.drop(running)
-            # Of a group that was left, nothing is said twice.
-            lent.left = lent.left or more
         except (RankBridgeError, NoGang):
             self._pool.drop(running)
             raise
 
     def close(self) -> None:
         """Ends all gangs."""
+        self._aside.shutdown()
         self._pool.close()
 
-    def _clean(self, lent: LentGang) -> None:
-        """Takes away what is left, and notes it unless the test has failed anyhow."""
+    def _clean(self, lent: LentGang, growing: Future[list[str]]) -> None:
+        """Takes away what is left, and notes it unless the test has failed anyhow. `growing`: what ranks hold more."""
         client = lent.client
         try:
             statuses = client.status()
             if lent.failed or lent.disturbed or any(it.pending_operations for it in statuses):
                 client.form(timeout=FORM_TIMEOUT_S)
                 statuses = client.status()
-            groups = [it.name for it in client.groups() if it.name != "world"]
+            # A rank that is no member of a group may not know that it has ended.
+            mine = (group for it in statuses for group in it.groups if it.rank in group.ranks)
+            groups = sorted({it.name for it in mine} - {"world"})
+            more = growing.result()
             client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
             lent.left = [f"group {it!r}" for it in groups if it != lent.group]
             lent.left += free_shared_refs(client, statuses)
+            # Of a group that was left, nothing is said twice.
+            lent.left = lent.left or more
         except RankBridgeError:
             # Nothing is lost by it: another gang takes its place.
             self._pool.drop(lent._running)
