@@ -20,11 +20,11 @@ func (m *Member) call(it Request) ([]byte, error) {
 		came, err := m.exchange(same)
 		return pick(came, it.Src), err
 	case "scatter":
-		equal := make([]int, m.size)
-		for rank := range equal {
-			equal[rank] = len(it.Data) / m.size
+		parts := nothing
+		if m.rank == it.Src {
+			parts = divided(it.Data, it.Sizes)
 		}
-		came, err := m.exchange(divided(it.Data, equal))
+		came, err := m.exchange(parts)
 		return pick(came, it.Src), err
 	case "gather":
 		nothing[it.Dst] = it.Data

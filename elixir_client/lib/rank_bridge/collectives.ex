@@ -178,14 +178,14 @@ defmodule RankBridge.Collectives do
   end
 
   @doc """
-  Gives every member its part of the source's tensor, divided equally in group order.
+  Gives every member its part of the source's tensor, divided in group order.
 
   The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2,
-  3] along dimension 0.
+  3] along dimension 0. With `:sizes` they are those of `torch.split`, as MPI's `Scatterv` gives them.
 
   `refs`: one ref of each member, in group order. At the source: the whole, whose size along `:dim` is a multiple
-  of the group's size. Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay
-  as they are.
+  of the group's size, or the sum of `:sizes`. Elsewhere: a tensor of the part's dtype and shape, which says what
+  is expected. They stay as they are.
 
   Gives each member: a ref on this rank's part.
 
@@ -193,10 +193,12 @@ defmodule RankBridge.Collectives do
 
     * `:src_rank_in_group` - rank in the group whose tensor is divided, 0 to the group's size - 1 (default `0`).
     * `:dim` - dimension along which to divide; negative counts from the last. 0: the first (default `0`).
+    * `:sizes` - size of every member's part along `:dim`, by rank in group, each 0 or more; their sum is the size
+      of the source's tensor along `:dim`. The same on all members. nil: equal parts.
 
-  Errors of its own: `:invalid_argument`: the source's tensor cannot be divided equally along `:dim`;
-  `:rank_out_of_range`: there is no such source; `:mismatch`: a member expects a part of another dtype or shape,
-  or the dims or sources differ.
+  Errors of its own: `:invalid_argument`: the source's tensor cannot be divided equally along `:dim`, or not into
+  `:sizes`, or a member's is not of its size; `:rank_out_of_range`: there is no such source; `:mismatch`: a member
+  expects a part of another dtype or shape, or the dims, sources or sizes differ.
   """
   spec_with_bang scatter(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
 

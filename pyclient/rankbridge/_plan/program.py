@@ -112,10 +112,16 @@ class Program(Steps):
         return self._does("reduce", refs, into, op=op, dst_rank_in_group=dst_rank_in_group)
 
     def scatter(
-        self, refs: Taken, *, src_rank_in_group: int = 0, dim: int = 0, into: Named | None = None
+        self,
+        refs: Taken,
+        *,
+        src_rank_in_group: int = 0,
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        into: Named | None = None,
     ) -> Named:
-        """Gives every member its part of the source's tensor, divided equally in group order. See ``Gang.scatter``."""
-        return self._does("scatter", refs, into, src_rank_in_group=src_rank_in_group, dim=dim)
+        """Gives every member its part of the source's tensor, divided in group order. See ``Gang.scatter``."""
+        return self._does("scatter", refs, into, src_rank_in_group=src_rank_in_group, dim=dim, sizes=sizes)
 
     def reduce_scatter(
         self,

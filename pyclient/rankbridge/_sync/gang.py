@@ -480,32 +480,47 @@ class Gang(GangCore[Rank]):
         )
 
     def scatter(
-        self, refs: Sequence[Ref], *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
     ) -> list[Ref]:
-        """Gives every member its part of the source's tensor, divided equally in group order.
+        """Gives every member its part of the source's tensor, divided in group order.
 
         The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
-        members, [2, 3] along dimension 0.
+        members, [2, 3] along dimension 0. With `sizes` they are those of ``torch.split``, as MPI's ``Scatterv``
+        gives them.
 
         Args:
             refs: One ref of each member, in group order. At the source: the whole, whose size along `dim` is a
-                multiple of the group's size. Elsewhere: a tensor of the part's dtype and shape, which says what is
-                expected. They stay as they are.
+                multiple of the group's size, or the sum of `sizes`. Elsewhere: a tensor of the part's dtype and
+                shape, which says what is expected. They stay as they are.
             src_rank_in_group: Rank in the group whose tensor is divided, 0 to the group's size - 1.
             dim: Dimension along which to divide; negative counts from the last. 0: the first.
+            sizes: Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the size
+                of the source's tensor along `dim`. The same on all members. None: equal parts.
             **options: See the class.
 
         Returns:
             For each member, in group order: a ref on the member's part.
 
         Raises:
-            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
-                ``RankOutOfRangeError``: there is no such source; ``MismatchError``: a member expects a part of
-                another dtype or shape, or the dims or sources differ.
+            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`, or not
+                into `sizes`, or a member's is not of its size; ``RankOutOfRangeError``: there is no such source;
+                ``MismatchError``: a member expects a part of another dtype or shape, or the dims, sources or sizes
+                differ.
         """
         return self._channels.run_all(
             self._on_refs(
-                refs, ops.OPERATIONS["scatter"], src_rank_in_group=src_rank_in_group, dim=dim, **options
+                refs,
+                ops.OPERATIONS["scatter"],
+                src_rank_in_group=src_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                **options,
             )
         )
 

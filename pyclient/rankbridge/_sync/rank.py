@@ -433,12 +433,18 @@ class Rank:
         return result
 
     def scatter(
-        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+        self,
+        ref: Ref,
+        *,
+        src_rank_in_group: int = 0,
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
     ) -> Ref:
         """Divides one member's tensor among all. See ``Gang.scatter``."""
         result: Ref = self._run(
             ops.OPERATIONS["scatter"](
-                self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options
+                self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, sizes=sizes, **options
             )
         )
         return result

@@ -239,7 +239,8 @@ def _reduce_scatter(brought: Sequence[Any], options: Sequence[Options]) -> list[
 
 def _scatter(brought: Sequence[Any], options: Sequence[Options]) -> list[Any]:
     whole, dim = brought[_agreed(options, "src_rank_in_group", 0)], _agreed(options, "dim", 0)
-    parts = divided(_bits(whole), dim, _equal(whole.shape[dim], len(brought)))
+    sizes = _agreed(options, "sizes", None) or _equal(whole.shape[dim], len(brought))
+    parts = divided(_bits(whole), dim, sizes)
     return [_tensor(whole.dtype, it) for it in parts]
 
 

@@ -519,9 +519,11 @@ class ScatterRequest(google.protobuf.message.Message):
     REF_ID_FIELD_NUMBER: builtins.int
     SRC_RANK_IN_GROUP_FIELD_NUMBER: builtins.int
     DIM_FIELD_NUMBER: builtins.int
+    SIZES_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
-    """Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
-    Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they are.
+    """Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size, or the
+    sum of `sizes`. Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they
+    are.
     """
     src_rank_in_group: builtins.int
     """Rank in the group whose tensor is divided, 0 to the group's size - 1."""
@@ -531,6 +533,12 @@ class ScatterRequest(google.protobuf.message.Message):
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
 
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the size of the source's
+        tensor along `dim`. The same on all members. Empty: equal parts.
+        """
+
     def __init__(
         self,
         *,
@@ -538,9 +546,10 @@ class ScatterRequest(google.protobuf.message.Message):
         ref_id: builtins.str = ...,
         src_rank_in_group: builtins.int = ...,
         dim: builtins.int = ...,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call", b"call", "dim", b"dim", "ref_id", b"ref_id", "src_rank_in_group", b"src_rank_in_group"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "dim", b"dim", "ref_id", b"ref_id", "sizes", b"sizes", "src_rank_in_group", b"src_rank_in_group"]) -> None: ...
 
 Global___ScatterRequest: typing_extensions.TypeAlias = ScatterRequest
 
@@ -558,9 +567,9 @@ class ScatterResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`; RANK_OUT_OF_RANGE:
-        there is no such source; MISMATCH: a member expects a part of another dtype or shape, or the dims or sources
-        differ.
+        """What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`, or not into `sizes`, or
+        a member's is not of its size; RANK_OUT_OF_RANGE: there is no such source; MISMATCH: a member expects a part of
+        another dtype or shape, or the dims, sources or sizes differ.
         """
 
     def __init__(

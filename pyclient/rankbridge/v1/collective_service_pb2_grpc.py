@@ -147,10 +147,10 @@ class CollectiveServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Scatter(self, request, context):
-        """Gives every member its part of the source's tensor, divided equally in group order.
+        """Gives every member its part of the source's tensor, divided in group order.
 
         The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
-        along dimension 0.
+        along dimension 0. With `sizes` they are those of `torch.split`, as MPI's `Scatterv` gives them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -309,10 +309,10 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
     """
 
     Scatter: _CollectiveServiceScatterType
-    """Gives every member its part of the source's tensor, divided equally in group order.
+    """Gives every member its part of the source's tensor, divided in group order.
 
     The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
-    along dimension 0.
+    along dimension 0. With `sizes` they are those of `torch.split`, as MPI's `Scatterv` gives them.
     """
 
     ReduceScatter: _CollectiveServiceReduceScatterType
@@ -449,10 +449,10 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.ScatterRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.ScatterResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ScatterResponse]]:
-        """Gives every member its part of the source's tensor, divided equally in group order.
+        """Gives every member its part of the source's tensor, divided in group order.
 
         The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
-        along dimension 0.
+        along dimension 0. With `sizes` they are those of `torch.split`, as MPI's `Scatterv` gives them.
         """
 
     @abc.abstractmethod

@@ -40,19 +40,19 @@ class BytesCoordinator(Coordinator):
                 self._broadcast(as_bytes(result), src_rank_in_group, timeout)
         return result
 
-    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
+    def scatter(
+        self, tensor: object, src_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
         """The engine's scatter of parts side by side."""
         given = cast(torch.Tensor, tensor)
-        shape = given.shape
+        shape = [*given.shape[:dim], sizes[self._rank_in_group], *given.shape[dim + 1 :]]
         with self._inside():
-            if self._rank_in_group == src_rank_in_group:
-                shape = torch.Size([*shape[:dim], shape[dim] // self._size, *shape[dim + 1 :]])
-                parts = side_by_side(given, dim, [shape[dim]] * self._size)
-            else:
-                parts = self._empty([0], torch.uint8)
+            counts = byte_counts(given, dim, sizes)
             result = self._empty(shape, given.dtype)
-            if result.numel():
-                self._scatter(parts, as_bytes(result), src_rank_in_group, timeout)
+            if any(counts):
+                gives = self._rank_in_group == src_rank_in_group
+                parts = side_by_side(given, dim, sizes) if gives else self._empty([0], torch.uint8)
+                self._scatter(parts, as_bytes(result), counts, src_rank_in_group, timeout)
         return result
 
     def gather(
@@ -101,10 +101,15 @@ class BytesCoordinator(Coordinator):
         """Broadcasts in place."""
 
     def _scatter(
-        self, parts: torch.Tensor, part: torch.Tensor, src_rank_in_group: int, timeout: float
+        self,
+        parts: torch.Tensor,
+        part: torch.Tensor,
+        counts: Sequence[int],
+        src_rank_in_group: int,
+        timeout: float,
     ) -> None:
-        """Scatters `parts`, which is empty except at the source."""
-        sent = [part.nbytes if parts.nbytes else 0] * self._size
+        """Scatters `parts`, which is empty except at the source. `counts`: of each member's bytes."""
+        sent = counts if self._rank_in_group == src_rank_in_group else [0] * self._size
         self._exchange(parts, part, sent, self._only(src_rank_in_group, part.nbytes), timeout)
 
     def _gather(

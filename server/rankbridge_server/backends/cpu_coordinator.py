@@ -69,8 +69,17 @@ class CpuCoordinator(ProcessGroupCoordinator[CpuGroup]):
         self._group = None
 
     def _scatter(
-        self, parts: torch.Tensor, part: torch.Tensor, src_rank_in_group: int, timeout: float
+        self,
+        parts: torch.Tensor,
+        part: torch.Tensor,
+        counts: Sequence[int],
+        src_rank_in_group: int,
+        timeout: float,
     ) -> None:
+        """The engine's scatter; with different sizes, its all_to_all."""
+        if len(set(counts)) > 1:
+            super()._scatter(parts, part, counts, src_rank_in_group, timeout)
+            return
         inputs = [parts.chunk(self._size)] if parts.numel() else []
         chosen = options(ScatterOptions, timeout, rootRank=src_rank_in_group)
         self._run(lambda group: group.scatter([part], inputs, chosen), timeout)

@@ -168,7 +168,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "scatter",
-        "Gives every member its part of the source's tensor, divided equally in group order.",
+        "Gives every member its part of the source's tensor, divided in group order.",
         "ref",
         True,
         (
@@ -179,6 +179,13 @@ OPERATIONS: tuple[Operation, ...] = (
             ),
             Argument(
                 "dim", "int", "Dimension along which to divide; negative counts from the last. 0: the first."
+            ),
+            Argument(
+                "sizes",
+                "ints",
+                "Size of every member's part along dim, by rank in group, each 0 or more; their sum "
+                "is the size of the source's tensor along dim. The same on all members. Not given: "
+                "equal parts.",
             ),
         ),
     ),

@@ -50,10 +50,13 @@ class Coordinator(Protocol):
     def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
         """A copy of the source's tensor; `tensor` has the same dtype and shape on every member."""
 
-    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
-        """This member's part of the source's tensor, which is divided equally along `dim` (0 or more).
+    def scatter(
+        self, tensor: object, src_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
+        """This member's part of the source's tensor, which is divided along `dim` (0 or more).
 
-        `tensor` is the whole at the source, elsewhere one with the part's dtype and shape.
+        `tensor` is the whole at the source, elsewhere one with the part's dtype and shape. `sizes`: of every member's
+        part along `dim`, by rank in group.
         """
 
     def gather(

@@ -37,6 +37,7 @@ DIFFERENT: list[tuple[str, str, Arguments]] = [
     ("source", "broadcast", {"src_rank_in_group": 1}),
     ("source", "scatter", {"src_rank_in_group": 3}),
     ("dim", "scatter", {"dim": 1}),
+    ("list of sizes", "scatter", {"sizes": [4, 4, 4, 4]}),
     ("destination", "gather", {"dst_rank_in_group": 1}),
     ("dim", "gather", {"dim": 1}),
     ("dim", "all_gather", {"dim": 1}),
@@ -115,6 +116,14 @@ def misfits() -> Iterator[Json]:
             inputs=[ONE] * RANKS,
             error="INVALID_ARGUMENT",
         )
+    for sizes in ([], [4] * 3, [4] * 5, [4, 4, 4, 5], [3, 4, 4, 5], [16, 4, 4, -8]):
+        yield case(
+            f"scatter of 16 to 4 each, said to be {sizes}",
+            "scatter",
+            arguments={**GOOD["scatter"], "sizes": sizes},
+            inputs=inputs("scatter"),
+            error="INVALID_ARGUMENT",
+        )
     for operation in ("gather", "all_gather"):
         for sizes in ([], [4] * 3, [4] * 5, [3] * 4, [4, -4, 4, 4]):
             yield case(
@@ -184,12 +193,12 @@ def mismatches() -> Iterator[Json]:
 def mismatched_sizes() -> Iterator[Json]:
     """Each rank's own size is right, and one is wrong about another's."""
     rows = [[4, 4, 4, 4]] * 3 + [[3, 4, 4, 4]]
-    for operation in ("gather", "all_gather"):
+    for operation in ("scatter", "gather", "all_gather"):
         yield case(
             f"{operation} with another size on one rank's list",
             operation,
             arguments_by_rank=[{**GOOD[operation], "sizes": it} for it in rows],
-            inputs=[ONE] * RANKS,
+            inputs=inputs(operation),
             error="MISMATCH",
         )
     good = by_rank([[1] * RANKS] * RANKS, 0)

@@ -17,6 +17,7 @@ ROWS = [[1, 2, 0, 3], [0, 0, 0, 0], [4, 1, 1, 0], [0, 0, 5, 1]]
 def sizes() -> Iterator[Json]:
     """What is divided and what is put together."""
     yield from reduce_scatters()
+    yield from scatters()
     yield from gathers()
     yield from all_to_alls()
 
@@ -56,6 +57,33 @@ def reduce_scatters() -> Iterator[Json]:
             inputs=[empty] * RANKS,
             results=[empty] * RANKS,
         )
+
+
+def scatters() -> Iterator[Json]:
+    """From a member whose own part has elements, and from one whose part has none; and parts that all have none."""
+    for dtype, shape, dim, src in (
+        ("bool", [1], 0, 0),
+        ("int16", [2, 3], 1, 1),
+        ("complex128", [2, 3, 2], 1, 3),
+    ):
+        whole = resized(shape, dim, sum(UNEVEN))
+        data = noise(f"scatter/{dtype}/{whole}/{dim}", dtype, whole)
+        parts = divide(data, dtype, whole, dim, UNEVEN)
+        yield case(
+            f"scatter of {UNEVEN} {dtype} along {dim} of {len(shape)} from rank {src}",
+            "scatter",
+            arguments={"src_rank_in_group": src, "dim": dim - len(shape), "sizes": UNEVEN},
+            inputs=[*parts[:src], tensor(dtype, whole, data), *parts[src + 1 :]],
+            results=parts,
+        )
+    empty = tensor("float32", [0, 2], b"")
+    yield case(
+        "scatter of nothing in sizes",
+        "scatter",
+        arguments={"sizes": [0] * RANKS},
+        inputs=[empty] * RANKS,
+        results=[empty] * RANKS,
+    )
 
 
 def gathers() -> Iterator[Json]:

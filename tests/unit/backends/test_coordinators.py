@@ -194,11 +194,12 @@ def noise(seed: int, dtype: Dtype, shape: Sequence[int]) -> torch.Tensor:
 def test_scatter_moves_parts_of_every_dtype(group: Members, dtype: Dtype) -> None:
     size, src = len(group), len(group) - 1
     for shape, dim in PLACES:
-        whole = noise(1, dtype, along(dim, shape, shape[dim] * size))
-        named = [noise(2, dtype, shape)] * src + [whole]
-        parts = group.call("scatter", [(it, src, dim, TIMEOUT_S) for it in named])
-        for rank, part in enumerate(parts):
-            assert equal(part, whole.narrow(dim, rank * shape[dim], shape[dim]).contiguous())
+        for sizes in ([shape[dim]] * size, uneven(size + 1, size), [0] * size):
+            whole = noise(1, dtype, along(dim, shape, sum(sizes)))
+            named = [noise(2, dtype, along(dim, shape, mine)) for mine in sizes[:src]] + [whole]
+            parts = group.call("scatter", [(it, src, dim, sizes, TIMEOUT_S) for it in named])
+            for rank, part in enumerate(parts):
+                assert equal(part, whole.narrow(dim, sum(sizes[:rank]), sizes[rank]).contiguous())
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf")

@@ -47,7 +47,7 @@ DECLARED: list[tuple[Operation[Any], Any]] = [
 ]
 """Every collective on tensors, with arguments that fit SHAPE on all ranks."""
 
-SUMS = {reduce_scatter: (0, 9), gather: (27,), all_gather: (27,)}
+SUMS = {scatter: (9,), reduce_scatter: (0, 9), gather: (27,), all_gather: (27,)}
 """Of sizes that fit SHAPE."""
 
 OTHERS: dict[str, tuple[Any, ...]] = {
@@ -55,7 +55,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "dim": (1,),
     "src_rank_in_group": (1,),
     "dst_rank_in_group": (1,),
-    "sizes": ((9, 9, 9), (3, 2, 4), ()),
+    "sizes": ((9, 9, 9), (3, 3, 3), ()),
 }
 """What can be said instead."""
 
@@ -189,6 +189,36 @@ def test_scatter_gives_every_member_its_part_and_leaves_what_it_named(gang: Loca
         first = 100.0 * src + 2 * rank
         assert gang.floats(outcome) == [first, first + 1, first + 6, first + 7]
         gang.ranks[rank].refs.release("", [outcome.id])
+    is_as_before(gang, refs)
+
+
+def test_scatter_in_sizes_gives_every_member_its_part(gang: LocalGang) -> None:
+    sizes = (1, 0, 5)
+    refs = [gang.arange_on(rank, 100 * rank, (2, (1, 6, 5)[rank])) for rank in range(SIZE)]
+    outcomes = gang.run(scatter, on(refs, Scatter("", 1, -1, sizes)))
+    assert [shape(it) for it in outcomes] == [(2, size) for size in sizes]
+    for rank, outcome in enumerate(outcomes):
+        assert isinstance(outcome, Ref)
+        first = 100.0 + sum(sizes[:rank])
+        row = [first + i for i in range(sizes[rank])]
+        assert gang.floats(outcome) == row + [it + 6 for it in row]
+        gang.ranks[rank].refs.release("", [outcome.id])
+    is_as_before(gang, refs)
+
+
+def test_sizes_of_a_scatter_that_do_not_fit_a_tensor_are_refused_where_it_is(gang: LocalGang) -> None:
+    refs = inputs(gang, scatter)
+    for sizes, odd, expected, got in (
+        ((3, 3, 4), 2, "3 for this rank, the tensor's size along dim 0", "4: [3, 3, 4]"),
+        ((2, 3, 3), 0, "a sum of 9, the tensor's size along dim 0", "8: [2, 3, 3]"),
+    ):
+        asked = on(refs, Scatter("", 0, 0, (3, 3, 3)))
+        asked[odd] = replace(asked[odd], sizes=sizes)
+        failures = [failure(it) for it in gang.run(scatter, asked, timeout=SHORT_S)]
+        assert [it.code for it in failures] == [ErrorCode.INVALID_ARGUMENT] * SIZE
+        assert failures[odd].message.startswith("sizes do not fit the tensor")
+        assert (failures[odd].expected, failures[odd].got) == (expected, got)
+        assert {detail.rank for it in failures for detail in it.ranks} == {odd}
     is_as_before(gang, refs)
 
 

@@ -155,7 +155,7 @@ defmodule RankBridge.Operations.Declaration do
     do: %__MODULE__{
       rpc: V1.CollectiveService.scatter(),
       takes: :refs,
-      options: [src_rank_in_group: {:rank_in_group, 0}, dim: {:dim, 0}]
+      options: [src_rank_in_group: {:rank_in_group, 0}, dim: {:dim, 0}, sizes: {:sizes, nil}]
     }
 
   def of(:reduce_scatter),

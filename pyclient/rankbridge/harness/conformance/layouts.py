@@ -74,6 +74,10 @@ def _unequal() -> Iterator[Probe]:
     whole = {"x": seeded("float32", sum(sizes), 2)}
     scatter = right("reduce_scatter", of="x", op="sum", dim=0, sizes=sizes)
     yield probe("shapes", "reduce_scatter", [scatter], op="sum", tensors=whole, **common)
+    # Rank r gets r rows from rank 1.
+    parts = {"whole": seeded("float32", sum(range(SIZE)), 2), "part": seeded("float32", "$rank", 2)}
+    divide = scattered(range(SIZE), 1, sizes=list(range(SIZE)))
+    yield probe("shapes", "scatter", [divide], tensors=parts, **common)
     matrix = [[3, 0, 1, 4], [0, 0, 8, 0], [2, 2, 2, 2], [1, 5, 1, 1]]
     exchange = right("all_to_all", of="x", dim=0, sizes=matrix)
     yield probe("shapes", "all_to_all", [exchange], tensors=whole, **common)

@@ -44,7 +44,7 @@ _METHODS = (
 
 _NEEDS: Mapping[str, frozenset[str]] = {
     "broadcast": frozenset({"broadcast"}),
-    "scatter": frozenset({"scatter"}),
+    "scatter": frozenset({"scatter", "alltoall_base"}),
     "gather": frozenset({"gather", "alltoall_base"}),
     "all_gather": frozenset({"allgather", "broadcast"}),
     "all_to_all": frozenset({"alltoall_base"}),
@@ -85,7 +85,7 @@ def abilities_of(group: CpuGroup) -> Abilities:
     some = torch.zeros(2)
     tries: dict[str, Callable[[], object]] = {
         "broadcast": lambda: alone.broadcast(some, 0, _PATIENCE_S),
-        "scatter": lambda: alone.scatter(some, 0, 0, _PATIENCE_S),
+        "scatter": lambda: alone.scatter(some, 0, 0, [2], _PATIENCE_S),
         "gather": lambda: alone.gather(some, 0, 0, [2], _PATIENCE_S),
         "allgather": lambda: alone.all_gather(some, 0, [2], _PATIENCE_S),
         "reduce": lambda: alone.reduce(some, ReduceOp.SUM, 0, _PATIENCE_S),

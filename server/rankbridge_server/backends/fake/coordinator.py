@@ -29,12 +29,12 @@ class FakeCoordinator(Coordinator):
         """A copy of the source's tensor."""
         return self._exchange(tensor, timeout)[src_rank_in_group].clone()
 
-    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
+    def scatter(
+        self, tensor: object, src_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
         """A copy of this member's part of the source's tensor."""
-        given = self._exchange(tensor, timeout)
-        whole = given[src_rank_in_group]
-        parts = divided(whole, dim, [whole.shape[dim] // len(given)] * len(given))
-        return parts[self._rank_in_group].clone()
+        whole = self._exchange(tensor, timeout)[src_rank_in_group]
+        return divided(whole, dim, sizes)[self._rank_in_group].clone()
 
     def gather(
         self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float

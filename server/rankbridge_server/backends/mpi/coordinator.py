@@ -70,11 +70,16 @@ class MpiCoordinator(MpiReductions):
         )
 
     def _scatter(
-        self, parts: torch.Tensor, part: torch.Tensor, src_rank_in_group: int, timeout: float
+        self,
+        parts: torch.Tensor,
+        part: torch.Tensor,
+        counts: Sequence[int],
+        src_rank_in_group: int,
+        timeout: float,
     ) -> None:
-        sent = [parts.numpy(), part.nbytes, MPI.BYTE] if parts.nbytes else None
+        sent = [parts.numpy(), counts, MPI.BYTE] if parts.nbytes else None
         received = [part.numpy(), MPI.BYTE]
-        self._channel.collective(lambda comm: comm.Iscatter(sent, received, src_rank_in_group), timeout)
+        self._channel.collective(lambda comm: comm.Iscatterv(sent, received, src_rank_in_group), timeout)
 
     def _gather(
         self,

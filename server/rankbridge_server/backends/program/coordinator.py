@@ -89,9 +89,14 @@ class ProgramCoordinator(BytesCoordinator):
         )
 
     def _scatter(
-        self, parts: torch.Tensor, part: torch.Tensor, src_rank_in_group: int, timeout: float
+        self,
+        parts: torch.Tensor,
+        part: torch.Tensor,
+        counts: Sequence[int],
+        src_rank_in_group: int,
+        timeout: float,
     ) -> None:
-        words: dict[str, Any] = {"src_rank_in_group": src_rank_in_group, "size": part.nbytes}
+        words: dict[str, Any] = {"src_rank_in_group": src_rank_in_group, "sizes": list(counts)}
         self._call("scatter", timeout, part, **words, base64=_bytes_of(parts))
 
     def _gather(

@@ -20,8 +20,11 @@ MOST_CHARACTERS = 200
 _ARRIVAL = re.compile(r"(?P<contract>.*?) #(?P<sequence>\d+)(?: id=(?P<id>.*))?", re.DOTALL)
 _TENSOR = re.compile(r"\bdtype=(\w+) (?:shape|part)=(\[[^\]]*\])")
 _OP = re.compile(r"\bop=(\w+)")
-_UNEQUAL = frozenset({"gather", "all_gather"})
-"""Operations that take tensors of unequal sizes, if they are told."""
+_UNEQUAL = {
+    **dict.fromkeys(("gather", "all_gather"), "tensors of unequal sizes need `sizes`, or `ragged`"),
+    "scatter": "parts of unequal sizes need `sizes`",
+}
+"""What tells an operation of unequal sizes."""
 
 
 class Request(NamedTuple):
@@ -97,9 +100,7 @@ def _remedy(calls: Sequence[_Call]) -> str:
     if len({call.operation_id for call in calls} - {""}) > 1:
         return "calls that began apart have met: gang calls have one order, whoever makes them"
     besides_shapes = {(call.operation, re.sub(r"\[[^\]]*\]", "", call.terms, count=1)) for call in calls}
-    if len(besides_shapes) == 1 and calls[0].operation in _UNEQUAL:
-        return "tensors of unequal sizes need `sizes`, or `ragged`"
-    return ""
+    return _UNEQUAL.get(calls[0].operation, "") if len(besides_shapes) == 1 else ""
 
 
 def with_sides(headline: str, sides: Mapping[Request, Sequence[int]]) -> str:

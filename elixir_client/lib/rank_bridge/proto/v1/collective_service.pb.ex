@@ -1345,10 +1345,13 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `ref_id` - Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
-      Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they are.
+    * `ref_id` - Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size, or the
+      sum of `sizes`. Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they
+      are.
     * `src_rank_in_group` - Rank in the group whose tensor is divided, 0 to the group's size - 1.
     * `dim` - Dimension along which to divide; negative counts from the last. 0: the first.
+    * `sizes` - Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the size of the source's
+      tensor along `dim`. The same on all members. Empty: equal parts.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1361,6 +1364,7 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
           ref_id: String.t(),
           src_rank_in_group: non_neg_integer(),
           dim: integer(),
+          sizes: [integer()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1368,6 +1372,7 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
             ref_id: "",
             src_rank_in_group: 0,
             dim: 0,
+            sizes: [],
             __unknown_fields__: []
 
   @impl true
@@ -1384,6 +1389,7 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
       Encode.implicit(0x12, :string, message.ref_id),
       Encode.implicit(0x18, :uint32, message.src_rank_in_group),
       Encode.implicit(0x20, :sint32, message.dim),
+      Encode.packed(0x2A, :int64, message.sizes),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1413,6 +1419,14 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
     %{message | dim: Decode.value(:sint32, raw)}
   end
 
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:int64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1423,7 +1437,8 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
   def __flip__(message) do
     %{
       message
-      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
     }
   end
 
@@ -1435,7 +1450,8 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
       {1, :call, {:message, V1.Call}, :optional},
       {2, :ref_id, :string, :implicit},
       {3, :src_rank_in_group, :uint32, :implicit},
-      {4, :dim, :sint32, :implicit}
+      {4, :dim, :sint32, :implicit},
+      {5, :sizes, :int64, :repeated}
     ]
   end
 end
@@ -1447,9 +1463,9 @@ defmodule RankBridge.Proto.V1.ScatterResponse do
   ## Fields
 
     * `value` - A ref on this rank's part.
-    * `error` - What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`; RANK_OUT_OF_RANGE:
-      there is no such source; MISMATCH: a member expects a part of another dtype or shape, or the dims or sources
-      differ.
+    * `error` - What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`, or not into `sizes`, or
+      a member's is not of its size; RANK_OUT_OF_RANGE: there is no such source; MISMATCH: a member expects a part of
+      another dtype or shape, or the dims, sources or sizes differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -2284,10 +2300,10 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Gives every member its part of the source's tensor, divided equally in group order.
+  Gives every member its part of the source's tensor, divided in group order.
 
   The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
-  along dimension 0.
+  along dimension 0. With `sizes` they are those of `torch.split`, as MPI's `Scatterv` gives them.
   """
   @spec scatter() :: Rpc.t()
   def scatter do
