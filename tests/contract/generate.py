@@ -6,9 +6,9 @@ with torch: moves are told in random bytes, reductions in small whole numbers th
 A case: `ranks` in the gang; `group`, ranks of a group that is made for it, or null for world; `operation` and
 `arguments`, the same on every member, or `arguments_by_rank`, one for each, null for a member that does not call;
 `inputs`, one tensor for each member, or null; `timeout` in seconds, if it matters; and either `results`, for each
-member a tensor, a list of tensors or null, or `error`, the code of the error that the call raises on every member;
-`refused_by`, by backend: its error instead. A tensor is `{dtype, shape, data}`, data in base64 of its little-endian
-bytes. Cases with values, messages and several calls in one have other fields: see `families`.
+member a tensor, a list of tensors or null, or `error`, the code of the error that the call raises on every member. A
+tensor is `{dtype, shape, data}`, data in base64 of its little-endian bytes. Cases with values, messages and several
+calls in one have other fields: see `families`.
 """
 
 from __future__ import annotations

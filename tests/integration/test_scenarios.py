@@ -400,9 +400,11 @@ def test_a_gang_that_dies_fails_its_case_and_the_next_has_another(pool: Pool) ->
 
 
 def test_what_the_backend_has_not_is_skipped_and_says_what(pool: Pool) -> None:
-    head = HEAD.replace("size = 4", 'size = 2, backend = "gloo"') + "[needs]\noperations = ['scan']\n"
-    (result,) = results(pool, '[[step]]\ncall = "scan"\nof = "x"', head)
-    assert (result.status, result.reason) == ("skipped", "the backend gloo has no scan")
+    head = (
+        HEAD.replace("size = 4", 'size = 2, backend = "gloo"') + "[needs]\nreductions = { avg = ['int32'] }\n"
+    )
+    (result,) = results(pool, '[[step]]\ncall = "all_reduce"\nof = "x"', head)
+    assert (result.status, result.reason) == ("skipped", "the backend gloo has no avg of int32")
 
 
 def test_quotas_are_of_the_gang(pool: Pool) -> None:

@@ -26,7 +26,7 @@ for {backend, calls, cases} <- [
 
     for case <- cases do
       test case["case"], %{gang: gang} do
-        case = unquote(case["case"]) |> ContractCases.named() |> ContractCases.on(@backend)
+        case = unquote(case["case"]) |> ContractCases.named()
         members = case["group"] || Enum.to_list(0..(case["ranks"] - 1))
 
         group =

@@ -65,15 +65,6 @@ defmodule RankBridge.Test.ContractCases do
     cases
   end
 
-  @doc "A case as it is on a backend, which may refuse it."
-  @spec on(json(), String.t()) :: json()
-  def on(case, backend) do
-    case case["refused_by"][backend] do
-      nil -> case
-      code -> Map.put(case, "error", code)
-    end
-  end
-
   @doc "A tensor of a case."
   @spec tensor(json()) :: Tensor.t()
   def tensor(%{"dtype" => dtype, "shape" => shape, "data" => data}),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.contract import cases, test_cases
+from tests.contract.able import as_able
 from tests.support.nccl_on_cpu import CpuEngine
 
 import rankbridge
@@ -23,8 +24,6 @@ from rankbridge_server.sidecar.sidecar import Sidecar
 
 SIZE = 4
 FORM_TIMEOUT_S = 60.0
-REDUCTIONS = ("reduce", "all_reduce", "reduce_scatter")
-BITWISE = ("band", "bor", "bxor")
 # Coordinators are asked for every dtype elsewhere; a third of the rest shows that the way to them is the same.
 OTHER_DTYPES = {it.torch_name for it in Dtype} - {"float32", "bool", "complex64", "float8_e5m2"}
 CASES = [case for case in test_cases.CASES if not OTHER_DTYPES.intersection(case["case"].split())][::3]
@@ -62,20 +61,13 @@ def settings(directory: Path, rank: int) -> RankSettings:
     )
 
 
-def as_on_nccl(case: cases.Json) -> cases.Json:
-    """The case with what NCCL refuses: what Gloo does, and bitwise reductions of tensors."""
-    refusal = case.get("refused_by", {}).get("gloo")
-    called = [case, *case.get("calls", [])]
-    if any(it["operation"] in REDUCTIONS and it["arguments"].get("op") in BITWISE for it in called):
-        refusal = "UNSUPPORTED_DTYPE"
-    return case if refusal is None or "error" in case else {**case, "error": refusal}
-
-
 # torch says so whenever it moves complex32.
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_case(gang: Gang, case: cases.Json) -> None:
-    test_cases.test_case(gang, as_on_nccl(case))
+    abilities = gang[0].status().abilities
+    assert abilities is not None
+    test_cases.check_case(gang, as_able(case, abilities))
 
 
 def test_ranks_say_what_they_are_and_what_they_can(gang: Gang) -> None:

@@ -80,7 +80,7 @@ def test_a_row_is_not_reached_by_one_ratio_even_if_another_is_missing() -> None:
 
 
 def test_every_row_has_what_it_divides() -> None:
-    assert len(ROWS) == 13
+    assert len(ROWS) == 16
     measures = {each for row in ROWS for ratio in row.ratios for each in (ratio.over, ratio.under) if each}
     assert {measure.size for measure in measures} == {SIZE, FEW, MANY}
     taken = Samples()
