@@ -124,6 +124,15 @@ def test_a_rank_that_raises_releases_those_that_wait_for_it(gang: Gang, what: st
     assert gang.call("reduced")[0] == ["gloo", 0, SIZE, 6.0]
 
 
+def test_a_rank_that_raises_releases_those_that_are_within_a_large_transfer(gang: Gang) -> None:
+    for number in range(6):
+        with pytest.raises(FunctionFailedError, match="one rank has failed"):
+            gang.call("fail_between", number % SIZE, 0.05 + 0.01 * number)
+        gang.form()
+        # Waits until the last call has left torch.distributed on every rank.
+        assert gang.function("reduced", timeout=8.0)()[0] == ["gloo", 0, SIZE, 6.0]
+
+
 def test_those_that_do_not_wait_for_a_rank_that_raises_are_left_alone(gang: Gang) -> None:
     with pytest.raises(FunctionFailedError) as failed:
         gang.call("fail_after", 2)

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from ..backends.gloo.connections import Connections
+from ..core import engine_threads
 from ..core.errors import BridgeError, unknown_group
 from ..core.generation import Generation
 from ..core.groups.group import WORLD
@@ -122,11 +123,12 @@ class TorchWorld:
         return self._store.waited() if self._store is not None else 0.0
 
     def _shut(self, error: BridgeError) -> None:
-        """Lets every call that waits in torch.distributed raise at once."""
+        """Lets every call that waits in torch.distributed raise."""
         self._causes.end(error)
         with self._lock:
             connections = self._connections
-        connections.shut()
+        # Others are waiting for this thread, to hear of the end.
+        engine_threads.start("shutting", connections.shut)
 
     def _leave(self) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 import torch
@@ -124,6 +125,16 @@ def fail_before(context: Context, on: int, what: str) -> str:
         raise ValueError("one rank has failed")
     _wait(context, what)
     return "went well"
+
+
+@rankbridge_server.function
+def fail_between(context: Context, on: int, after: float) -> None:
+    """Fails on one rank after so many seconds of all_reduces of 16 MB, which the others may be in the middle of."""
+    until = time.monotonic() + after
+    while True:
+        if context.rank == on and time.monotonic() > until:
+            raise ValueError("one rank has failed")
+        dist.all_reduce(torch.ones(4 * 2**20))
 
 
 @rankbridge_server.function
