@@ -6,6 +6,7 @@ python -m tests.support.collector    prints "ready PORT" first; ends when standa
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +60,8 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
 def main() -> None:
     """Collects until standard input is closed."""
-    collector = Collector(lambda span: print(json.dumps(span), flush=True))
+    # In one piece each: several threads print.
+    collector = Collector(lambda span: os.write(1, json.dumps(span).encode() + b"\n"))
     print(f"ready {collector.port}", flush=True)
     sys.stdin.read()
     collector.close()
