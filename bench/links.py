@@ -74,7 +74,7 @@ def admission(links: SocketLinks) -> Callable[[], None]:
 
 
 def ignore(*_: object) -> None:
-    """Is told of what does not matter here."""
+    """Gets what does not matter here."""
 
 
 def idle(_: str) -> Activity:

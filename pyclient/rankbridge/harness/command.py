@@ -62,7 +62,7 @@ def run_files(
     results: list[Result] = []
     status = OK
     try:
-        # What fails is told by its line in the scenario.
+        # A failure shows its line in the scenario.
         with at_site(""), Pool() as pool:
             for result in run(cases, pool):
                 result.known = known.reason(result.case)

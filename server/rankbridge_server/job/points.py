@@ -42,7 +42,7 @@ class _Armed:
         self.change: Mapping[str, Any] = {}
 
     def is_reached(self, call: NextCall) -> bool:
-        """Counts a call; tells whether it is the one."""
+        """Counts a call; returns whether it is the one."""
         alike = self.call == call.kind and self.group in ("", call.group)
         return alike and next(self.count) == self.number
 

@@ -44,7 +44,7 @@ class Leader(GroupLinks):
         self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
         self._inquiries = Inquiries(self._ask, self._is_stopped)
-        # A round that has failed without some members: it is told once they have said what they do.
+        # A round that has failed without some members: the others hear of it once these have said what they do.
         self._failed: Failed | None = None
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}

@@ -101,6 +101,6 @@ def scattering(dtype: str, members: int) -> dict[str, Json]:
 
 
 def scattered(members: Sequence[int], root: int, **words: Any) -> Json:
-    """Gives a scatter: the source has the whole, others have what tells of their part."""
+    """Gives a scatter: the source has the whole, others have a tensor like their part."""
     others = {str(rank): {"of": "part"} for place, rank in enumerate(members) if place != root}
     return right("scatter", of="whole", src_rank_in_group=root, dim=0, but=others, **words)

@@ -24,7 +24,7 @@ _UNEQUAL = {
     **dict.fromkeys(("gather", "all_gather"), "tensors of unequal sizes need `sizes`, or `ragged`"),
     "scatter": "parts of unequal sizes need `sizes`",
 }
-"""What tells an operation of unequal sizes."""
+"""How a caller says that sizes are unequal, by operation."""
 
 
 class Request(NamedTuple):
