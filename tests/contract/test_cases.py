@@ -34,7 +34,7 @@ SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
 
 # All on one gang, and on each other those of each kind and some more.
 WAYS = [("fake4", "ranks"), ("fake4", "gang"), ("fake4", "guest"), ("gloo4", "ranks"), ("mpi4", "ranks")]
-DRAWN = 200
+DRAWN = 100
 
 
 def drawn() -> list[cases.Json]:

@@ -1,7 +1,7 @@
 # The shared cases of tests/contract/cases, through this client: all of them by gang calls on the fake backend, and on Gloo and
 # by calls of each rank those of each kind, and some more.
 alias RankBridge.Test.ContractCases
-drawn = ContractCases.drawn(200)
+drawn = ContractCases.drawn(100)
 
 for {backend, calls, cases} <- [
       {"fake", :gang, ContractCases.all()},
