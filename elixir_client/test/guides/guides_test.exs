@@ -1,7 +1,7 @@
 defmodule RankBridge.GuidesTest do
   @moduledoc "The guides say what is so: their programs run, on real ranks, and give what is shown below them."
 
-  use ExUnit.Case, async: true
+  use ExUnit.Case, async: false
 
   alias RankBridge.Test.{OsProcess, StandIns}
 
