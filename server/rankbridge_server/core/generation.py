@@ -58,8 +58,6 @@ class Generation:
         self._ended = threading.Condition(self._lock)
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
-        # The names of the functions that were called, by task.
-        self._functions: dict[Task, str] = {}
         self._idle_since = time.monotonic()
         self._error: BridgeError | None = None
         self.store = GenerationStore(self)
@@ -187,7 +185,6 @@ class Generation:
 
     def call(self, job: Job, plan: FunctionPlan, run: Run, *, admitted: bool, first: bool) -> None:
         """Queues a call of a function on its group's lane, as `start` does. `admitted`: the leader has called it."""
-        self.note_function(job.task, run.function)
 
         def enter() -> None:
             try:
@@ -216,15 +213,6 @@ class Generation:
             job.membership.lane.add(enter, first)
         job.task.then(self._answered)
         job.task.then(lambda _: job.membership.forget_run(run_id))
-
-    def note_function(self, task: Task, function: str) -> None:
-        """Keeps the name of the function that a task calls, as long as it is pending."""
-        self._functions[task] = function
-
-        def forget(done: Task) -> None:
-            del self._functions[done]
-
-        task.then(forget)
 
     def send_release(self, release: Release) -> None:
         """Tells the other members of a group that a call of a function has failed here, or is to end."""
@@ -266,14 +254,13 @@ class Generation:
             return Activity(doing=Doing.IDLE, seconds=time.monotonic() - self._idle_since)
         # One that is queued waits for what is before it.
         task = min(pending, key=lambda it: (it.phase is Phase.CHECK, it.place.group != group, it.began))
-        function = self._functions.get(task)
         began = task.entered or task.began
-        running = Doing.FUNCTION if function else Doing.RUNNING
+        running = Doing.FUNCTION if task.function else Doing.RUNNING
         return Activity(
             doing=running if task.phase is Phase.DATA else Doing.WAITING,
             seconds=time.monotonic() - began,
             group=task.place.group,
-            operation=function or task.place.operation,
+            operation=task.function or task.place.operation,
             operation_id=task.place.operation_id,
             site=task.site,
         )

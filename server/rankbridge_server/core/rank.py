@@ -413,10 +413,10 @@ class Rank:
         return task
 
     def _call(self, generation: Generation, job: Job, plan: FunctionPlan, call: Call, part: bool) -> None:
+        job.task.function = plan.function
         if plan.alone:
             run = Run(plan.function, plan.body, job.task, self.functions, self.reports)
             generation.begin(LocalPlan(lambda _: self._begin_alone(run)), job.task)
-            generation.note_function(job.task, plan.function)
             return
         fail, stuck = generation.send_release, generation.stop
         run = Run(plan.function, plan.body, job.task, self.functions, self.reports, fail, stuck)

@@ -40,8 +40,9 @@ class Task:
     """An accepted operation: its phase, its deadline, and its outcome. Thread-safe.
 
     `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `entered`: when it
-    entered the backend, 0.0 if it did not: seconds of the monotonic clock. `site`: as of `Call`. A rank keeps
-    thousands of tasks that are done, so a task is small.
+    entered the backend, 0.0 if it did not: seconds of the monotonic clock. `site`: as of `Call`. `function`:
+    name of the user's function that it calls; empty: none. A rank keeps thousands of tasks that are done, so a task is
+    small.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Task:
         "deadline",
         "done",
         "entered",
+        "function",
         "place",
         "session_id",
         "site",
@@ -69,6 +71,7 @@ class Task:
         self.place = place
         self.session_id = session_id
         self.site = site
+        self.function = ""
         self.agreement = agreement
         self.began = time.monotonic()
         self.deadline = self.began + timeout
