@@ -10,7 +10,7 @@ from typing import cast
 import torch
 
 from ..core.coordinator import Coordinator
-from .pieces import as_bytes, byte_counts, concatenated, copied, side_by_side
+from .pieces import as_bytes, byte_counts, concatenated, copied, side_by_side, with_size
 
 _NOTHING = nullcontext()
 _CPU = torch.device("cpu")
@@ -45,7 +45,7 @@ class BytesCoordinator(Coordinator):
     ) -> object:
         """The engine's scatter of parts side by side."""
         given = cast(torch.Tensor, tensor)
-        shape = [*given.shape[:dim], sizes[self._rank_in_group], *given.shape[dim + 1 :]]
+        shape = with_size(given.shape, dim, sizes[self._rank_in_group])
         with self._inside():
             counts = byte_counts(given, dim, sizes)
             result = self._empty(shape, given.dtype)

@@ -13,6 +13,7 @@ from ..core.coordinator import ReduceOp
 from .errors import data_failed
 from .pieces import as_bytes
 from .process_group import OPS, ProcessGroup, ProcessGroupCoordinator, Tensors, TorchReduceOp, options
+from .reductions import on_bytes
 
 
 class CpuGroup(ProcessGroup, Protocol):
@@ -111,9 +112,7 @@ class CpuCoordinator(ProcessGroupCoordinator[CpuGroup]):
         self._run(lambda group: group.allgather([places], [part], chosen), timeout)
 
     def _numbers(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[torch.Tensor, TorchReduceOp]:
-        # Gloo adds the bytes of bools: the sum may be neither 0 nor 1, and is 0 again with 256 members.
-        as_or = tensor.dtype is torch.bool and op is ReduceOp.SUM
-        return tensor, OPS[ReduceOp.BOR if as_or else op]
+        return tensor, OPS[on_bytes(op, tensor.dtype)]
 
     def _run(self, start: Start, timeout: float) -> None:
         self._run_together([start], timeout)

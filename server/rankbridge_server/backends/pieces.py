@@ -24,6 +24,11 @@ def copied(tensor: object) -> torch.Tensor:
     return cast(torch.Tensor, tensor).clone(memory_format=torch.contiguous_format)
 
 
+def with_size(shape: Sequence[int], dim: int, size: int) -> list[int]:
+    """A shape with another size along `dim`."""
+    return [*shape[:dim], size, *shape[dim + 1 :]]
+
+
 def byte_counts(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[int]:
     """Bytes of tensors like `tensor`, but of `sizes` along `dim`."""
     others = math.prod(tensor.shape[:dim]) * math.prod(tensor.shape[dim + 1 :])
@@ -43,7 +48,7 @@ def concatenated(pieces: torch.Tensor, shape: Sequence[int], dim: int, sizes: Se
     `pieces` is flat; `shape`: of a member's tensor, whatever its size along `dim`; `sizes`: of each one along `dim`.
     The result is contiguous, and shares the memory of `pieces` where possible.
     """
-    whole = [*shape[:dim], sum(sizes), *shape[dim + 1 :]]
+    whole = with_size(shape, dim, sum(sizes))
     if math.prod(whole[:dim]) == 1:
         return pieces.view(whole)
     result = torch.empty(whole, dtype=pieces.dtype, device=pieces.device)

@@ -69,6 +69,11 @@ def is_stepwise(op: ReduceOp, dtype: torch.dtype) -> bool:
     return dtype in _STEPWISE_OF_TORCH[op]
 
 
+def on_bytes(op: ReduceOp, dtype: torch.dtype) -> ReduceOp:
+    """`op` for an engine that has bools as bytes, whose sum may be neither 0 nor 1, and is 0 again with 256 members."""
+    return ReduceOp.BOR if dtype is torch.bool and op is ReduceOp.SUM else op
+
+
 def running(given: Sequence[torch.Tensor], op: ReduceOp) -> list[torch.Tensor]:
     """The reductions of the first one, the first two, and so on, of tensors of the same dtype and shape."""
     dtype = given[0].dtype

@@ -8,7 +8,7 @@ import torch
 
 from ..core.coordinator import ReduceOp
 from .bytes_coordinator import BytesCoordinator
-from .pieces import as_bytes, byte_counts, side_by_side
+from .pieces import as_bytes, byte_counts, side_by_side, with_size
 from .reductions import combined, running
 
 
@@ -41,7 +41,7 @@ class StepwiseReductions(BytesCoordinator):
         self, given: torch.Tensor, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
     ) -> torch.Tensor:
         """This member's part of the reduction."""
-        shape = [*given.shape[:dim], sizes[self._rank_in_group], *given.shape[dim + 1 :]]
+        shape = with_size(given.shape, dim, sizes[self._rank_in_group])
         parts, counts = side_by_side(given, dim, sizes), byte_counts(given, dim, sizes)
         mine = combined(self._exchanged(parts, given.dtype, counts, timeout), op)
         return mine.reshape(shape).clone()

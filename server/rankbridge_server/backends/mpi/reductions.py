@@ -8,7 +8,7 @@ from typing import cast
 import torch
 
 from ...core.coordinator import ReduceOp
-from ..pieces import as_bytes, byte_counts, side_by_side
+from ..pieces import as_bytes, byte_counts, side_by_side, with_size
 from ..reductions import finished
 from ..stepwise import StepwiseReductions
 from .arithmetic import native
@@ -58,9 +58,7 @@ class MpiReductions(StepwiseReductions):
     ) -> object:
         """MPI_Ireduce_scatter of parts side by side, or steps of our own."""
         given = cast(torch.Tensor, tensor)
-        result = self._empty(
-            [*given.shape[:dim], sizes[self._rank_in_group], *given.shape[dim + 1 :]], given.dtype
-        )
+        result = self._empty(with_size(given.shape, dim, sizes[self._rank_in_group]), given.dtype)
         if not given.numel():
             return result
         its = native(op, given.dtype)

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 
 from ...core.coordinator import Captured, ReduceOp
-from ..pieces import as_bytes, side_by_side
+from ..pieces import as_bytes, side_by_side, with_size
 from ..process_group import OPS, ProcessGroupCoordinator, TorchReduceOp, options
 from .channel import Channel
 from .raw import AllgatherOptions, NcclGroup, ReduceScatterOptions, Work
@@ -44,7 +44,7 @@ class NcclCoordinator(ProcessGroupCoordinator[NcclGroup]):
             return super().reduce_scatter(tensor, op, dim, sizes, timeout)
         given = cast(torch.Tensor, tensor)
         with self._inside():
-            result = self._empty([*given.shape[:dim], sizes[0], *given.shape[dim + 1 :]], given.dtype)
+            result = self._empty(with_size(given.shape, dim, sizes[0]), given.dtype)
             if result.numel():
                 values, its = numbers(side_by_side(given, dim, sizes).view(given.dtype), op)
                 into, _ = numbers(result, op)

@@ -13,8 +13,8 @@ from ...core.dtype import Dtype
 from ...core.errors import BridgeError
 from ..basics import MESSAGES, lacking
 from ..errors import forming_failed
-from ..reductions import reduces_on_gloo
-from ..torch_tensors import TorchTensors
+from ..reductions import on_bytes, reduces_on_gloo
+from ..torch_tensors import TORCH, TorchTensors
 from .coordinator import ENGINE, ProgramCoordinator
 from .process import Program, ProgramError
 
@@ -47,9 +47,8 @@ class ProgramBackend:
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
         """Whether it has named the reduction, which Gloo has as well."""
-        named = str(dtype) in self._reductions.get(str(op), ())
-        as_or = op is ReduceOp.SUM and dtype is Dtype.BOOL and self.reduces(ReduceOp.BOR, dtype)
-        return (named or as_or) and reduces_on_gloo(op, dtype)
+        its = self._reductions.get(str(on_bytes(op, TORCH[dtype])), ())
+        return str(dtype) in its and reduces_on_gloo(op, dtype)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Starts the programs of a member."""

@@ -12,7 +12,8 @@ import torch
 from ...core.coordinator import ReduceOp
 from ..bytes_coordinator import BytesCoordinator
 from ..errors import data_failed
-from ..pieces import as_bytes, copied, side_by_side
+from ..pieces import as_bytes, copied, side_by_side, with_size
+from ..reductions import on_bytes
 from .process import Program, ProgramError
 
 ENGINE: Final = "The program"
@@ -54,7 +55,7 @@ class ProgramCoordinator(BytesCoordinator):
     ) -> object:
         """The program's, of parts side by side."""
         given = cast(torch.Tensor, tensor)
-        shape = [*given.shape[:dim], sizes[self._rank_in_group], *given.shape[dim + 1 :]]
+        shape = with_size(given.shape, dim, sizes[self._rank_in_group])
         result = torch.empty(shape, dtype=given.dtype)
         if given.numel():
             parts = side_by_side(given, dim, sizes).view(given.dtype)
@@ -129,9 +130,7 @@ class ProgramCoordinator(BytesCoordinator):
     def _reducing(
         self, name: str, given: torch.Tensor, op: ReduceOp, timeout: float, into: torch.Tensor, **words: Any
     ) -> None:
-        # A sum of bools is true if any is.
-        as_or = given.dtype is torch.bool and op is ReduceOp.SUM
-        words |= {"op": str(ReduceOp.BOR if as_or else op), "dtype": str(given.dtype).removeprefix("torch.")}
+        words |= {"op": str(on_bytes(op, given.dtype)), "dtype": str(given.dtype).removeprefix("torch.")}
         self._call(name, timeout, as_bytes(into), **words, base64=_bytes_of(as_bytes(given)))
 
     def _call(self, name: str, timeout: float, into: torch.Tensor | None = None, **words: Any) -> None:
