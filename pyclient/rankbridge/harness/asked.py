@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +9,9 @@ from rankbridge import RankBridgeError, Ref
 from rankbridge._plan.operations import FirstArgument, given
 from rankbridge._plan.tensor import as_tensor
 from rankbridge.errors import GangError
-from rankbridge.harness.floats import decode
 from rankbridge.harness.gangs import Wanted
 from rankbridge.harness.operations import DECLARED
-from rankbridge.harness.wire import MOST_VALUES, as_json
+from rankbridge.harness.wire import as_json, described_tensor
 from rankbridge.harness.writing import NoWord, as_toml
 from rankbridge.v1 import options_pb2 as pb
 
@@ -235,11 +233,8 @@ class Asked:
         """Notes a tensor for each content, which every rank has; a rank brings its own."""
         known: dict[str, str] = {}
         for ref, value in zip(refs, values, strict=False):
-            described: dict[str, Any] = {"dtype": ref.dtype, "shape": list(ref.shape)}
-            tensor = as_tensor(value)
-            if math.prod(tensor.shape) <= MOST_VALUES and not tensor.dtype.startswith("float8"):
-                described["values"] = as_json(decode(tensor))
-            else:
+            described = described_tensor(as_tensor(value))
+            if "values" not in described:
                 self._say(f"There is no word for the elements of {made}: here they are pseudorandom.")
                 described["fill"] = {"seed": len(known)}
             name = known.setdefault(repr(described), f"{made}{'abcdefghijklmnopqrstuvwxyz'[len(known) % 26]}")

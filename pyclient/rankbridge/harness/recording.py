@@ -11,10 +11,9 @@ from typing import Any
 
 from rankbridge import RankBridgeError, Tensor
 from rankbridge.harness.cases import faults_in
-from rankbridge.harness.floats import decode
 from rankbridge.harness.gangs import load_paths
 from rankbridge.harness.judging import Happened, judged
-from rankbridge.harness.wire import MOST_VALUES, as_json
+from rankbridge.harness.wire import as_json, described_tensor
 from rankbridge.harness.writing import write
 
 _NOT_OF_A_STEP = ("id", "do")
@@ -61,10 +60,8 @@ class Recording:
         if "base64" not in request and "file" not in request:
             self.created({word: it for word, it in request.items() if word != "rank"})
         else:
-            described: dict[str, Any] = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
-            if tensor.nbytes <= MOST_VALUES and not tensor.dtype.startswith("float8"):
-                described["values"] = as_json(decode(tensor))
-            else:
+            described = described_tensor(tensor)
+            if "values" not in described:
                 self._say(f"there is no word for the elements of {request['name']}: here they are 0")
             self._tensor(request["name"], described)
         if "rank" in request:

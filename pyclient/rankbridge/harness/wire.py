@@ -69,6 +69,14 @@ def error_as_json(error: RankBridgeError) -> dict[str, Any]:
     }
 
 
+def described_tensor(tensor: Tensor) -> dict[str, Any]:
+    """Gives dtype, shape and, if they are few and of a dtype that JSON has, the elements of a tensor."""
+    described: dict[str, Any] = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
+    if math.prod(tensor.shape) <= MOST_VALUES and not tensor.dtype.startswith("float8"):
+        described["values"] = as_json(decode(tensor))
+    return described
+
+
 def tensor_as_json(
     tensor: Tensor, form: str, folder: Path | None, name: str, own: str = ""
 ) -> dict[str, Any]:
@@ -84,8 +92,7 @@ def tensor_as_json(
     Raises:
         ValueError: It is too large for its form, there is no folder, or numpy has not its dtype.
     """
-    described = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
-    count = math.prod(tensor.shape)
+    described: dict[str, Any] = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
     if form == "safetensors":
         path = _inside(folder, f"{name}{safetensors.SUFFIX}")
         safetensors.write(path, {own: tensor})
@@ -95,11 +102,12 @@ def tensor_as_json(
         array = tensor.view_uint() if DTYPES[tensor.dtype].numpy is None else tensor.numpy()
         np.save(path, array, allow_pickle=False)
         return {**described, "file": path.name}
-    few = count <= MOST_VALUES and not tensor.dtype.startswith("float8")
-    if form == "values" or (not form and few):
-        if not few:
+    whole = described_tensor(tensor)
+    if form == "values" or (not form and "values" in whole):
+        if "values" not in whole:
+            count = math.prod(tensor.shape)
             raise ValueError(f"{count} elements of {tensor.dtype} are no values; take base64 or a file")
-        return {**described, "values": as_json(decode(tensor))}
+        return whole
     if tensor.nbytes > MOST_BASE64:
         raise ValueError(f"{tensor.nbytes:,} bytes; as base64 at most {MOST_BASE64:,}; take a file")
     return {**described, "base64": base64.b64encode(tensor.data).decode()}
