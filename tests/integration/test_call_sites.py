@@ -65,17 +65,17 @@ def test_a_coroutine_has_the_line_that_awaits_it(fake4: RunningGang) -> None:
     async def lines() -> list[str]:
         async with rankbridge.aconnect(fake4.description) as gang:
             refs = [await gang[rank].put([1.0] * (rank + 1)) for rank in range(4)]
-            told = [line(2)]
+            sites = [line(2)]
             try:
                 await gang.all_reduce(refs)
             except rankbridge.MismatchError as awaited:
-                told += {it.site for it in awaited.sides}
+                sites += {it.site for it in awaited.sides}
             # The loop, and nobody's line, calls the coroutine of a task.
             task = asyncio.create_task(gang.all_reduce(refs))
             await asyncio.wait([task])
             error = task.exception()
             assert isinstance(error, rankbridge.MismatchError)
-            return told + list({it.site for it in error.sides})
+            return sites + list({it.site for it in error.sides})
 
     expected, awaited, alone = asyncio.run(lines())
     assert awaited == expected

@@ -1,4 +1,4 @@
-"""`rankbridge test --conformance`: what the author of a backend is told."""
+"""`rankbridge test --conformance`: what it tells the author of a backend."""
 
 from __future__ import annotations
 

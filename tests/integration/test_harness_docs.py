@@ -59,15 +59,15 @@ def test_the_session_of_the_page_is_answered_as_it_says() -> None:
     )
     assert done.returncode == 0
     said = [_bare(json.loads(line)) for line in done.stdout.splitlines()]
-    told = [json.loads(line) for line in shown.splitlines()]
+    lines = [json.loads(line) for line in shown.splitlines()]
     (eighth,) = (it for it in said if it.get("id") == 8)
     assert set(eighth["ok"]["errors"]) == {"0", "1"}
 
-    def by_id(lines: list[Any]) -> dict[Any, Any]:
+    def by_id(answers: list[Any]) -> dict[Any, Any]:
         # Events come when they come.
-        return {it.get("id", it.get("event")): it for it in lines}
+        return {it.get("id", it.get("event")): it for it in answers}
 
-    assert {key: it for key, it in by_id(said).items() if key != 8} == by_id(told)
+    assert {key: it for key, it in by_id(said).items() if key != 8} == by_id(lines)
 
 
 def _bare(value: Any) -> Any:

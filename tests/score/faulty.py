@@ -180,7 +180,7 @@ def unmatched(rng: random.Random) -> dict[str, Any]:
 
 
 def from_anyone(rng: random.Random) -> dict[str, Any]:
-    """A receive from anyone, to whom nobody sends."""
+    """A receive from anyone, with no sender."""
     members = members_of(rng)
     target = rng.choice(members)
     each = [{"rank": target, "call": "recv", "group": "g"}]

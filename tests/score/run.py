@@ -1,4 +1,4 @@
-"""Runs a case on a gang, and notes who was told what, and when."""
+"""Runs a case on a gang, and notes which errors each rank got, and when."""
 
 from __future__ import annotations
 

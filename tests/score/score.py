@@ -20,8 +20,8 @@ class Score:
     Attributes:
         good: All but the noise is as it should be.
         detected: Some call failed.
-        kind: Every rank whose call cannot succeed was first told the right code.
-        named: Every one of them was told exactly who is missing, lost or refused, or asks for what.
+        kind: Every rank whose call cannot succeed first got the right code.
+        named: The error of each names exactly who is missing, lost or refused, or asks for what.
         false_blame: Somebody was named who is there, or with those who ask for something else.
         hung: A call did not end by itself.
         noise: Errors beyond the first of each rank whose call cannot succeed.

@@ -1,5 +1,5 @@
 defmodule RankBridge.Case.Report do
-  @moduledoc "How the ranks of a test were when it failed: each one's process and generation, and what waits for whom."
+  @moduledoc "How the ranks of a test were when it failed: each one's process and generation, and which ranks wait for which."
 
   alias RankBridge.{Generations, Pending, RankStatus}
   alias RankBridge.Case.Lent

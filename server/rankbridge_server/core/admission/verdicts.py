@@ -62,8 +62,10 @@ def disagreement(verdict: Verdict, arrival: Arrival, group: str, ranks: Sequence
             f"{len(ranks) - len(missing)} of {len(ranks)} ranks came, missing: {rank_intervals(missing)}"
         )
         # What is all that is known of a rank is not said twice.
-        told = {rank: it for rank, it in members.items() if it.arrival is not None or it.activity is not None}
-        code, message = ErrorCode.PEER_MISSING, disagreement_text("PEER_MISSING", group, told, summary)
+        known = {
+            rank: it for rank, it in members.items() if it.arrival is not None or it.activity is not None
+        }
+        code, message = ErrorCode.PEER_MISSING, disagreement_text("PEER_MISSING", group, known, summary)
         return BridgeError.of(code, message, expected=mine, got="no call", ranks=details)
     others = sorted({it.arrival for it in verdict.members if it.arrival not in (None, mine)})
     step = next(filter(None, (difference(mine, text) for text in others)), "")
