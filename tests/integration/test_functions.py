@@ -188,9 +188,12 @@ def test_a_ref_of_another_rank_is_refused_and_others_are_released(gang: Gang) ->
     assert gang.call("add", 1) == [3.0] * SIZE
 
 
-def test_what_a_function_raises_comes_with_rank_type_text_place_and_traceback(gang: Gang) -> None:
+def test_what_a_function_raises_comes_with_rank_type_text_place_and_traceback(
+    gang: Gang, tmp_path: Path
+) -> None:
     with pytest.raises(FunctionFailedError) as failed:
-        gang.call("fail", 1, text="a \u00fcbel day")
+        # A rank that had not begun would be told not to.
+        gang.call("fail", 1, text="a \u00fcbel day", folder=str(tmp_path))
     error = failed.value
     assert isinstance(error, GangError)
     assert [type(it.error) for it in error.outcomes] == [type(None), FunctionFailedError, type(None)]

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .torch_world import TorchWorld
 
 ENTER_TIMEOUT_S = 30.0
-LEAVE_S = 1.0
 MAKING_S = 0.25
 """How long the making of a group waits for others that are about to come."""
 
@@ -48,8 +47,9 @@ class FunctionHost:
         self._tensors = tensors
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
-        self._entering: threading.Thread | None = None
+        # Functions that run, and the preparation for a generation while it runs.
         self._running = 0
+        self._preparing = ""
         self._idle = threading.Condition()
         # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
         self._has_state = False
@@ -98,13 +98,7 @@ class FunctionHost:
         """Makes torch.distributed's groups, and calls the hooks, on a thread of its own."""
         ready: Future[None] = Future()
         self._ready = generation.number, ready
-        before, self._entering = (
-            self._entering,
-            threading.Thread(
-                target=lambda: self._enter(generation, ready, before), name="entering", daemon=True
-            ),
-        )
-        self._entering.start()
+        threading.Thread(target=self._enter, args=(generation, ready), name="entering", daemon=True).start()
 
     def begun(self) -> Mapping[str, int]:
         """How many collectives this rank has begun in each torch.distributed group."""
@@ -139,6 +133,8 @@ class FunctionHost:
         )
         # Counted, so that torch.distributed's groups are not changed under it.
         with self._idle:
+            if self._ready[0] != site.generation.number:
+                raise _superseded()
             self._running += 1
         try:
             result = signature.call(bound, context)
@@ -150,10 +146,13 @@ class FunctionHost:
             self._explain(error)
             raise
         finally:
-            with self._idle:
-                self._running -= 1
-                if not self._running:
-                    self._idle.notify_all()
+            self._end_running()
+
+    def _end_running(self) -> None:
+        with self._idle:
+            self._running -= 1
+            if not self._running:
+                self._idle.notify_all()
 
     def _explain(self, error: BaseException) -> None:
         if self._world is not None:
@@ -162,19 +161,17 @@ class FunctionHost:
     def _await_ready(self, generation: Generation, run: Run) -> None:
         number, ready = self._ready
         if number != generation.number:
-            raise BridgeError.of(ErrorCode.STALE_GENERATION, "another generation was formed meanwhile")
+            raise _superseded()
         if ready.done():
             ready.result()
             return
         try:
             ready.result(max(0.0, run.task.remaining))
         except FutureTimeoutError:
-            raise late("the rank is still being prepared for functions", indefinite=False) from None
+            what = f"the rank is still being prepared for functions: {self._preparing}"
+            raise late(what, indefinite=False) from None
 
-    def _enter(self, generation: Generation, ready: Future[None], before: threading.Thread | None) -> None:
-        if before is not None:
-            # It ends with its generation; but a group of Gloo that waits for a rank that has died is left behind.
-            before.join(LEAVE_S)
+    def _enter(self, generation: Generation, ready: Future[None]) -> None:
         try:
             self._prepare(generation)
         except BaseException as error:
@@ -187,12 +184,22 @@ class FunctionHost:
 
     def _prepare(self, generation: Generation) -> None:
         with self._idle:
+            self._preparing = "what was called before the generation was formed runs"
             self._idle.wait_for(lambda: not self._running or generation.error is not None)
-        if self._world is not None:
-            self._world.enter(generation)
-        self.new_ranks = self._new_ranks(generation)
-        for hook in self._registry.on_formed:
-            hook(Context(self, generation))
+            if generation.error is not None:
+                raise BridgeError(generation.error.failure)
+            self._running += 1
+        try:
+            if self._world is not None:
+                self._preparing = "torch.distributed's groups are being made"
+                self._world.enter(generation)
+            self._preparing = "not all ranks have said whether they have state"
+            self.new_ranks = self._new_ranks(generation)
+            self._preparing = "its hooks run"
+            for hook in self._registry.on_formed:
+                hook(Context(self, generation))
+        finally:
+            self._end_running()
 
     def _new_ranks(self, generation: Generation) -> tuple[int, ...]:
         """The ranks that have no state yet. The last one to say whether it has says it of all."""
@@ -212,6 +219,10 @@ class FunctionHost:
             f"rank {generation.rank} cannot call functions: a hook of its forming raised {raised}",
             raised=raised,
         )
+
+
+def _superseded() -> BridgeError:
+    return BridgeError.of(ErrorCode.STALE_GENERATION, "another generation was formed meanwhile")
 
 
 def _nothing() -> Outcome:

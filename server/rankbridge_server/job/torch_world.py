@@ -43,6 +43,8 @@ class TorchWorld:
         self._lock = threading.Lock()
         self._groups: dict[str, dist.ProcessGroup] = {}
         self._connections = Connections()
+        # Set when nothing waits in the groups of `_connections` any more.
+        self._is_left = threading.Event()
         self._causes = Causes()
         self._store: TorchStore | None = None
         # How often a group of each name was made in this generation, beside those of its forming.
@@ -56,7 +58,7 @@ class TorchWorld:
         self._leave()
         connections = Connections()
         with self._lock:
-            self._connections = connections
+            self._connections, self._is_left = connections, threading.Event()
         if self._interface:
             os.environ[_IFNAME] = self._interface
         self._causes.begin()
@@ -126,13 +128,14 @@ class TorchWorld:
         """Lets every call that waits in torch.distributed raise."""
         self._causes.end(error)
         with self._lock:
-            connections = self._connections
+            connections, is_left = self._connections, self._is_left
         # Others are waiting for this thread, to hear of the end.
-        engine_threads.start("shutting", connections.shut)
+        engine_threads.start("shutting", lambda: connections.stop(is_left))
 
     def _leave(self) -> None:
         with self._lock:
             self._groups, self._made = {}, {}
+            self._is_left.set()
         if dist.is_initialized():
             # A group whose connections are shut says so when it is destroyed.
             with suppress(RuntimeError):

@@ -21,6 +21,8 @@ _LOOKS = 2
 """So often in a row nothing is being sent: the next step of a collective may begin between two looks."""
 _MOST_S = 0.3
 _COUNT = struct.Struct("i")
+_SEQUENCE = struct.Struct("=q")
+_CONNECT_S = 0.1
 
 
 class Connections:
@@ -30,21 +32,35 @@ class Connections:
         self._lock = threading.Lock()
         self._own: set[tuple[str, int]] = set()
         self._peers: set[tuple[str, int]] = set()
+        # Own listeners that still wait for other members, and how many members their groups have.
+        self._listening: dict[tuple[str, int], int] = {}
 
     def seen(self, value: bytes, is_own: bool) -> None:
         """Looks at a value of the store. `is_own`: this process has put it there."""
-        endpoint = endpoint_of(value, _size_of(value)) if _size_of(value) else None
+        size = _size_of(value)
+        endpoint = endpoint_of(value, size) if size else None
         if endpoint is None:
             return
         with self._lock:
             (self._own if is_own else self._peers).add(endpoint)
+            if is_own:
+                self._listening[endpoint] = size
 
     def close_listeners(self) -> None:
         """Lets nobody else connect: to be called when all groups are connected."""
         with self._lock:
-            own = list(self._own)
+            own, self._listening = list(self._own), {}
         for _, port in own:
             listener.shut(port)
+
+    def stop(self, is_over: threading.Event) -> None:
+        """Lets everything that waits in Gloo fail, until `is_over`: also what only then begins to wait."""
+        self.shut()
+        pause = _LOOK_S
+        while not is_over.wait(pause):
+            self._stand_in()
+            self._shut_all()
+            pause = min(2 * pause, _MOST_S)
 
     def shut(self) -> None:
         """Shuts every connection, so that what waits for it fails, here and at the other end. Takes 0.3 s at most.
@@ -56,9 +72,25 @@ class Connections:
         while quiet < _LOOKS and time.monotonic() < until:
             time.sleep(_LOOK_S)
             quiet = 0 if any(map(_is_sending, self._all())) else quiet + 1
+        self._shut_all()
+
+    def _shut_all(self) -> None:
         for connection in self._all():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+    def _stand_in(self) -> None:
+        """Connects to own listeners in the place of each other member, and hangs up.
+
+        Nothing else ends the wait for a member that does not come: it has died, or has given up.
+        """
+        with self._lock:
+            listening, self._listening = self._listening, {}
+        for endpoint, size in listening.items():
+            for pair in range(size):
+                with suppress(OSError), socket.create_connection(endpoint, _CONNECT_S) as connection:
+                    # What a member says first: which pair of sockets it is the other end of.
+                    connection.sendall(_SEQUENCE.pack(pair))
 
     def _all(self) -> Iterator[socket.socket]:
         """The connections that are there, each as a duplicate that is open until the next is asked for."""
