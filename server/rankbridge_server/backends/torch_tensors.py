@@ -59,6 +59,12 @@ class TorchTensors:
         with self._settled(), _allocating(spec):
             return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=self._on)
 
+    def copied(self, tensor: object) -> object:
+        """A copy that nothing can change which has the tensor."""
+        made = cast(torch.Tensor, tensor).detach()
+        with self._settled():
+            return made.to(self._on, copy=True, memory_format=torch.contiguous_format)
+
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """A view where that can be."""
         with self._settled():

@@ -72,7 +72,7 @@ class Context:
         """
         if value is not None and values:
             raise TypeError("report takes one value, or named ones")
-        written = Written(values if values or value is None else value, by_value=True)
+        written = Written(values if values or value is None else value, None)
         self._report(Packed(written.value.SerializeToString()))
 
     def group(self, name: str = "world") -> ProcessGroup:

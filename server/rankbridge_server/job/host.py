@@ -140,7 +140,7 @@ class FunctionHost:
             result = signature.call(bound, context)
             if inspect.isgenerator(result):
                 result = _exhausted(result, context)
-            return _nothing if result is None else _committing(site, Written(result))
+            return _nothing if result is None else _committing(site, Written(result, self._tensors.copied))
         except Exception as error:
             # A loss is no failure of the function, also where the engine has noticed it before the links.
             self._explain(error)

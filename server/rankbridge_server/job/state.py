@@ -9,10 +9,13 @@ import torch.distributed as dist
 
 from rankbridge.v1 import ref_pb2, value_pb2
 
+from ..backends.torch_tensors import TORCH
 from ..core.refs.tensors import Tensors
 from ..service.wire import wire
 from ..service.wire.values import refs_in
-from .values import Written, read
+from .values import Written, cloned, read
+
+_CPU = "cpu"
 
 
 def broadcast(state: dict[str, Any], version: int, is_new: bool, tensors: Tensors) -> dict[str, Any]:
@@ -34,10 +37,10 @@ def broadcast(state: dict[str, Any], version: int, is_new: bool, tensors: Tensor
 def _broadcast(state: dict[str, Any] | None, source: int, tensors: Tensors) -> dict[str, Any]:
     """Broadcasts a state over torch's default group. `state`: at the source; None elsewhere.
 
-    Returns it, on the others in new tensors on the devices on which the source has them. Raises TypeError at the source
-    for what has no value; then no rank gets anything.
+    Returns it, on the others in new tensors: on the CPU, or the rank's own device, as the source has them. Raises
+    TypeError at the source for what has no value; then no rank gets anything.
     """
-    written = None if state is None else Written(state)
+    written = None if state is None else Written(state, cloned)
     if written is not None:
         for ref, spec in zip(refs_in(written.value), written.specs, strict=True):
             ref.tensor.CopyFrom(wire.pack_tensor_spec(spec))
@@ -62,4 +65,6 @@ def _broadcast(state: dict[str, Any] | None, source: int, tensors: Tensors) -> d
 
 
 def _empty(ref: ref_pb2.Ref, tensors: Tensors) -> torch.Tensor:
-    return cast(torch.Tensor, tensors.empty(wire.tensor_spec(ref.tensor, tensors.device)))
+    spec = wire.tensor_spec(ref.tensor, _CPU)
+    device = _CPU if spec.device == _CPU else tensors.device
+    return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=device)

@@ -69,14 +69,15 @@ def _read_tensor(value: tensor_pb2.Tensor, tensors: Tensors) -> object:
 class Written:
     """A Python object as a value, in which tensors have places: each a ref that is filled in, or by value.
 
-    `value`: the object. `tensors`: those that have places, in order. `specs`: those of their refs. Raises TypeError for
-    an object that has no value, and says where in the whole it is.
+    `copied`: makes a tensor's copy for its ref; None: tensors go by value. `value`: the object. `tensors`: those
+    copies, in order. `specs`: those of their refs. Raises TypeError for an object that has no value, and says where in
+    the whole it is.
     """
 
-    def __init__(self, written: object, *, by_value: bool = False) -> None:
+    def __init__(self, written: object, copied: Callable[[torch.Tensor], Any] | None) -> None:
         self.tensors: list[torch.Tensor] = []
         self.specs: list[TensorSpec] = []
-        self._by_value = by_value
+        self._copied = copied
         self.value = self._write(written, "", 0)
 
     def _write(self, it: object, where: str, depth: int) -> value_pb2.Value:
@@ -115,9 +116,10 @@ class Written:
         ]
 
     def _tensor(self, tensor: torch.Tensor, where: str) -> value_pb2.Value:
-        if self._by_value:
-            return value_pb2.Value(tensor=_by_value(tensor.detach(), where))
-        own = _plain(tensor, where)
+        if self._copied is None:
+            return value_pb2.Value(tensor=_by_value(tensor, where))
+        _check_plain(tensor, where)
+        own: torch.Tensor = self._copied(tensor)
         self.tensors.append(own)
         self.specs.append(spec_of(own))
         return value_pb2.Value(ref=ref_pb2.Ref())
@@ -130,17 +132,21 @@ def spec_of(tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(DTYPES[tensor.dtype], tuple(tensor.shape), str(tensor.device))
 
 
-def _plain(tensor: torch.Tensor, where: str) -> torch.Tensor:
-    """A tensor's elements in memory of their own, which nothing that the function keeps can change."""
+def cloned(tensor: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy on the tensor's own device."""
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _check_plain(tensor: torch.Tensor, where: str) -> None:
     if hasattr(tensor, "full_tensor"):
         raise TypeError(f"a DTensor has no value{where}: give its full_tensor(), or its to_local()")
     if tensor.layout is not torch.strided:
         raise TypeError(f"a tensor of layout {tensor.layout} has no value{where}")
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
 def _by_value(tensor: torch.Tensor, where: str) -> tensor_pb2.Tensor:
-    own = _plain(tensor, where).cpu()
+    _check_plain(tensor, where)
+    own = tensor.detach().cpu().contiguous()
     spec = spec_of(own)
     data = own.reshape(-1).view(torch.uint8).numpy().tobytes() if own.numel() else b""
     message = wire.pack_tensor_spec(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 import torch
 
 from rankbridge_server.backends.torch_tensors import TORCH, TorchTensors
-from rankbridge_server.job.values import Written, read
+from rankbridge_server.job.values import Written, cloned, read
 
 TENSORS = TorchTensors()
 
 
 def there_and_back(value: object) -> Any:
     """What a function would get of what another gives, by value."""
-    written = Written(value, by_value=True)
+    written = Written(value, None)
     return read(written.value, TENSORS, lambda ref_id: pytest.fail(ref_id))
 
 
@@ -46,9 +47,10 @@ def test_tensors_of_every_dtype_come_back(dtype: torch.dtype, shape: tuple[int, 
     assert found.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr() or not tensor.numel()
 
 
-def test_a_view_becomes_a_tensor_of_its_own() -> None:
+@pytest.mark.parametrize("copied", [TENSORS.copied, cloned], ids=["for refs", "for states"])
+def test_a_view_becomes_a_tensor_of_its_own(copied: Callable[[torch.Tensor], Any]) -> None:
     whole = torch.arange(6.0).reshape(2, 3).requires_grad_()
-    written = Written({"column": whole[:, 1]})
+    written = Written({"column": whole[:, 1]}, copied)
     (own,) = written.tensors
     assert own.is_contiguous()
     assert not own.requires_grad
@@ -70,4 +72,4 @@ def test_a_view_becomes_a_tensor_of_its_own() -> None:
 )
 def test_what_has_no_value_is_named_with_its_place(value: object, says: str) -> None:
     with pytest.raises(TypeError, match=says):
-        Written(value)
+        Written(value, cloned)

@@ -131,6 +131,9 @@ class Tensors(Protocol):
     def empty(self, spec: TensorSpec) -> object:
         """A new contiguous tensor with elements of no particular value."""
 
+    def copied(self, tensor: object) -> object:
+        """A contiguous copy, on the device, of a tensor that the user's code has made, maybe on another."""
+
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """The elements in another shape, row-major; maybe in the same memory."""
 
