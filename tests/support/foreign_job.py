@@ -14,6 +14,7 @@ import sys
 import time
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -64,6 +65,15 @@ def digest(model: nn.Module) -> str:
     return found.hexdigest()[:16]
 
 
+def stand_in(folder: Path) -> None:
+    """Puts NCCL's stand-in in the place of NCCL beside a job."""
+    from tests.support.nccl_on_cpu import CpuEngine
+
+    from rankbridge_server.backends import nccl
+
+    nccl.engine_beside_job = lambda index, local_rank, size: CpuEngine(f"device-{local_rank}", folder)
+
+
 def main() -> int:
     """The job."""
     parser = argparse.ArgumentParser()
@@ -72,6 +82,8 @@ def main() -> int:
     parser.add_argument("--line", choices=["before", "after"])
     parser.add_argument("--backend", default="gloo")
     parser.add_argument("--groups", action="store_true")
+    parser.add_argument("--attach-backend", default="gloo")
+    parser.add_argument("--nccl-on-cpu", default="", help="a folder in which members of NCCL's stand-in meet")
     parser.add_argument("--file-store", default="")
     parser.add_argument("--exit-with", type=int, default=0)
     parser.add_argument(
@@ -87,7 +99,9 @@ def main() -> int:
     def attach() -> None:
         import rankbridge_server
 
-        rankbridge_server.attach()
+        if options.nccl_on_cpu:
+            stand_in(Path(options.nccl_on_cpu))
+        rankbridge_server.attach(backend=options.attach_backend)
 
     if options.line == "before":
         attach()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
@@ -130,8 +131,9 @@ class NcclOnCpu:
     may be `held_up`.
     """
 
-    def __init__(self, store: Store, rank_in_group: int, size: int) -> None:
+    def __init__(self, store: Store, rank_in_group: int, size: int, stores: Path | None = None) -> None:
         self.rank_in_group = rank_in_group
+        self._stores = stores
         self.size = size
         self.waiting = threading.Event()
         self.aborted = threading.Event()
@@ -151,9 +153,15 @@ class NcclOnCpu:
             store.set("0", unique_id)
         else:
             unique_id = bytes(store.get("0"))
+        self._gloo = make_group(
+            self._shared(unique_id), self.rank_in_group, self.size, "127.0.0.1", 2, GLOO_TIMEOUT
+        )
+
+    def _shared(self, unique_id: bytes) -> Store:
+        if self._stores is not None:
+            return c10d.FileStore(str(self._stores / unique_id[:16].hex()), self.size)
         with _stores_lock:
-            shared = _stores.setdefault(unique_id, make_store(GLOO_TIMEOUT))
-        self._gloo = make_group(shared, self.rank_in_group, self.size, "127.0.0.1", 2, GLOO_TIMEOUT)
+            return cast(Store, _stores.setdefault(unique_id, make_store(GLOO_TIMEOUT)))
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: c10d.AllreduceOptions) -> Begun:
         """In place."""
@@ -281,14 +289,16 @@ def check_reduced(tensor: torch.Tensor, op: c10d.ReduceOp) -> None:
 class CpuEngine:
     """A device that is the host, under a name of its own; keeps what it was asked for.
 
-    `captures`: whether its captures go well; None: there are none.
+    `stores`: a folder in which members in other processes meet; None: all are in this one. `captures`: whether its
+    captures go well; None: there are none.
     """
 
     device = CPU
     memory = 2**30
     _number = itertools.count()
 
-    def __init__(self, identity: str = "") -> None:
+    def __init__(self, identity: str = "", stores: Path | None = None) -> None:
+        self._stores = stores
         self.identity = identity or f"device-{next(self._number)}"
         self.tensors = DeviceTensors(CPU, lambda: None, pinned=False)
         self.groups: list[NcclOnCpu] = []
@@ -297,7 +307,7 @@ class CpuEngine:
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A group on Gloo."""
-        self.groups.append(NcclOnCpu(store, rank_in_group, size))
+        self.groups.append(NcclOnCpu(store, rank_in_group, size, self._stores))
         return cast(NcclGroup, self.groups[-1])
 
     def side(self) -> CpuSide:

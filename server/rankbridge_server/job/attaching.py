@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.address import Address
 from ..core.logger import LOGGER
-from .attachment import AttachError, Attachment, Settings
+from .attachment import BACKENDS, AttachError, Attachment, Settings
 from .found_modules import FOUND
 
 ENDPOINTS_FILE = "RANKBRIDGE_ENDPOINTS_FILE"
@@ -32,6 +32,7 @@ def attach(
     insecure_token: bool = False,
     max_bytes: int = 0,
     timeout: float = 300.0,
+    backend: str = "gloo",
 ) -> Attachment:
     """Starts a sidecar in this process of a torch.distributed job, beside the job, and returns at once.
 
@@ -49,13 +50,18 @@ def attach(
         listen: Address, "HOST" or "HOST:PORT", at which other hosts reach this rank. Default: this host alone.
         advertise: Host name by which they do. Default: that of `listen`.
         insecure_token: Tokens may go between hosts in plain text.
-        max_bytes: Bytes of tensors that controllers may put on this rank; 0: an eighth of the host's memory.
+        max_bytes: Bytes of tensors that controllers may put on this rank; 0: an eighth of the host's memory, or a
+            sixteenth of the device's.
         timeout: Seconds in which all ranks must have attached, once this one has a default group.
+        backend: What moves controllers' tensors, the same on all ranks: "gloo", on the CPU, whatever the job uses; or
+            "nccl", on the job's devices, each of which must have one rank.
 
     Raises:
         ValueError: An argument is wrong. What fails later is logged, and `Attachment.wait` raises it.
     """
     global _now, _count
+    if backend not in BACKENDS:
+        raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
     file, tokens = endpoints_file or os.environ.get(ENDPOINTS_FILE), token_file or os.environ.get(TOKEN_FILE)
     settings = Settings(
         endpoints_file=Path(file).absolute() if file else None,
@@ -66,6 +72,7 @@ def attach(
         insecure_token=insecure_token,
         max_bytes=max_bytes,
         timeout=timeout,
+        backend=backend,
     )
     with _LOCK:
         if _now is not None and not _now.ended:

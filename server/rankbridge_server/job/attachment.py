@@ -32,6 +32,7 @@ from .registry import REGISTRY
 from .torch_job import TorchJob, default_group_exists, local_rank, ranks_of
 
 if TYPE_CHECKING:
+    from ..core.coordinator import Backend
     from ..sidecar.sidecar import Sidecar
 
 # A job may hold Python's lock for seconds, to compile for example; a process that has died is noticed by its sockets.
@@ -47,6 +48,7 @@ _SETTLED_S = 5.0
 _WATCH_S = 0.02
 """Seconds between two looks for the default group."""
 _STOP_S = 5.0
+BACKENDS = ("gloo", "nccl")
 _SYNCHRONOUS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP}
 
 
@@ -66,6 +68,7 @@ class Settings:
     insecure_token: bool = False
     max_bytes: int = 0
     timeout: float = 300.0
+    backend: str = "gloo"
 
 
 class Attachment:
@@ -232,7 +235,6 @@ class Attachment:
         return self._private
 
     def _serve(self, job: TorchJob, hosts: list[str], tokens: Tokens) -> None:
-        from ..backends.gloo import GlooBackend
         from ..core.rank import Identity
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
@@ -245,19 +247,19 @@ class Attachment:
         host = settings.advertise or (settings.listen.host if settings.listen else "127.0.0.1")
         tcp = settings.listen or Address("127.0.0.1")
         at, here = local_rank(hosts, job.rank)
+        backend, most = self._backend(job, host, at)
         made = RankSettings(
             listen=(f"unix:{directory}/rank-{job.rank}", str(tcp._replace(port=tcp.port or 0))),
             links=str(tcp._replace(port=0)) if many else f"unix:{directory}/links-{job.rank}",
             advertise=host if many else "",
             tokens=lambda: tokens,
-            limits=Limits(max_bytes=settings.max_bytes or Limits().max_bytes // 4),
+            limits=Limits(max_bytes=settings.max_bytes or most),
             heartbeat=HEARTBEAT,
             data_timeout=DATA_TIMEOUT_S,
             own_process=False,
         )
         links = SocketLinkMaker(made.links, made.advertise, made.heartbeat, patience=made.straggler_after)
         identity = Identity(job.rank, job.size, local_rank=at, fs_local_rank=at, local_world_size=here)
-        backend = GlooBackend(host, torch_threads=0)
         EXPOSED.otherwise(FOUND.by_name)
         functions = FunctionHost(with_built_in(REGISTRY), backend.tensors, None)
         sidecar = Sidecar(identity, backend, links, made, formed=self._formed, functions=functions)
@@ -265,6 +267,17 @@ class Attachment:
             sidecar.stop()
             raise Stopped
         self._sidecar = sidecar
+
+    def _backend(self, job: TorchJob, host: str, local_rank: int) -> tuple[Backend, int]:
+        """What moves controllers' tensors, and how many bytes of them a rank takes unless somebody says so."""
+        if self._settings.backend == "gloo":
+            from ..backends.gloo import GlooBackend
+
+            return GlooBackend(host, torch_threads=0), Limits().max_bytes // 4
+        from ..backends import nccl
+
+        engine = nccl.engine_beside_job(job.device_index, local_rank, job.size)
+        return nccl.NcclBackend(local_rank, engine, torch_threads=0), engine.memory // 16
 
     def _form(self, job: TorchJob, board: Board, tokens: Tokens) -> None:
         sidecar = self._sidecar
@@ -291,7 +304,9 @@ class Attachment:
         paths = [self._settings.endpoints_file] if self._settings.endpoints_file is not None else []
         with suppress(UntrustedDirectory, OSError):
             paths.append(self._private_directory() / GANG)
-        gang = endpoints.describe(self._settings.name, "gloo", generation, pids, targets, tokens)
+        gang = endpoints.describe(
+            self._settings.name, self._settings.backend, generation, pids, targets, tokens
+        )
         self._published = endpoints.Published(gang, paths)
 
     def _formed(self, generation: int) -> None:

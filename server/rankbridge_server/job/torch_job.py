@@ -46,6 +46,12 @@ class TorchJob:
             )
         return cast(Store, store)
 
+    @property
+    def device_index(self) -> int | None:
+        """The CUDA device to which the job has bound this rank in init_process_group; None: it has not."""
+        bound = getattr(self._c10d._get_default_group(), "bound_device_id", None)
+        return bound.index if bound is not None and bound.type == "cuda" else None
+
     def mark(self) -> tuple[int, int]:
         """Changes when the job makes or ends a group."""
         world = self._c10d._world

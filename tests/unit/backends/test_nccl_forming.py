@@ -316,7 +316,7 @@ def test_the_engine_asks_torch_for_what_there_is(monkeypatch: pytest.MonkeyPatch
         return nullcontext()
 
     monkeypatch.setattr(torch.cuda, "stream", enter)
-    engine = CudaEngine(3)
+    engine = CudaEngine.of_rank(3)
     assert (engine.device, engine.identity, engine.memory) == (torch.device("cuda", 1), "2f6e5b2a", 2**37)
     assert chosen == [engine.device]
     assert engine.tensors.device == "cuda:1"

@@ -15,18 +15,22 @@ class NcclBackend:
     """NCCL on the device of a rank that is the `local_rank`th on its host.
 
     Begins CUDA in this process, unless it is given another `engine`. Raises BACKEND_FAILED when there is no device.
-    `patience`: seconds in which NCCL must have begun.
+    `patience`: seconds in which NCCL must have begun. `torch_threads`: of torch's own pool in this process; 0: as many
+    as it has.
     """
 
     name = "nccl"
     lacks = frozenset({"scan"})
 
-    def __init__(self, local_rank: int, engine: Engine | None = None, patience: float = 30.0) -> None:
-        self._engine = engine or CudaEngine(local_rank)
+    def __init__(
+        self, local_rank: int, engine: Engine | None = None, patience: float = 30.0, torch_threads: int = 1
+    ) -> None:
+        self._engine = engine or CudaEngine.of_rank(local_rank)
         self._patience = patience
         self.tensors = self._engine.tensors
-        # Ranks share their host's cores; torch's own thread pool would overload them.
-        torch.set_num_threads(1)
+        if torch_threads:
+            # Ranks share their host's cores; torch's own thread pool would overload them.
+            torch.set_num_threads(torch_threads)
 
     @property
     def memory(self) -> int:

@@ -16,7 +16,7 @@ from .installed import missing
 from .raw import NcclGroup, Store, make_group
 from .tensors import DeviceTensors
 
-_SETTINGS = {
+GROUP_SETTINGS = {
     # No watchdog thread: it would end the process. Whoever waits gets the error, and always has a deadline.
     "TORCH_NCCL_BLOCKING_WAIT": "1",
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0",
@@ -26,6 +26,10 @@ _SETTINGS = {
     "TORCH_NCCL_USE_COMM_NONBLOCKING": "0",
     "TORCH_NCCL_BCAST_UNIQUEID": "1",
     "TORCH_NCCL_RANKS_PER_ROOT": "1000000",
+}
+"""What torch reads when it makes a group."""
+_SETTINGS = {
+    **GROUP_SETTINGS,
     # To capture takes no other member: no memory is made known to them. Between launches, anything else may run.
     "NCCL_GRAPH_REGISTER": "0",
     "NCCL_GRAPH_MIXING_SUPPORT": "1",
@@ -89,26 +93,25 @@ class Engine(Protocol):
 
 
 class CudaEngine:
-    """NCCL on one of the visible devices: that of the rank's place on its host, or they are shared out in turn.
+    """NCCL on one of the visible devices.
 
-    Begins CUDA in this process, which cannot be forked any more. Raises BACKEND_FAILED when there is none.
+    Begins CUDA in this process, which cannot be forked any more. `captures`: work can be captured in graphs.
     """
 
-    def __init__(self, local_rank: int) -> None:
-        os.environ.update(_SETTINGS)
-        if lack := missing():
-            raise forming_failed("NCCL", lack)
-        visible = torch.cuda.device_count()
-        if not visible:
-            raise forming_failed(
-                "NCCL", "no CUDA device is visible on this host", expected="1 device or more", got="0"
-            )
-        self.device = torch.device("cuda", local_rank % visible)
-        torch.cuda.set_device(self.device)
-        properties = cast(Any, torch.cuda.get_device_properties(self.device))
+    def __init__(self, device: torch.device, *, captures: bool) -> None:
+        self.device = device
+        self._captures = captures
+        torch.cuda.set_device(device)
+        properties = cast(Any, torch.cuda.get_device_properties(device))
         self.identity = str(properties.uuid)
         self.memory = int(properties.total_memory)
-        self.tensors = DeviceTensors(self.device, self._settle, pinned=True)
+        self.tensors = DeviceTensors(device, self._settle, pinned=True)
+
+    @classmethod
+    def of_rank(cls, local_rank: int) -> CudaEngine:
+        """That of a process of ours, on the device of its place on its host. Raises BACKEND_FAILED without one."""
+        os.environ.update(_SETTINGS)
+        return cls(device_at(local_rank), captures=True)
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A ProcessGroupNCCL."""
@@ -116,7 +119,7 @@ class CudaEngine:
 
     def side(self) -> Side:
         """A CUDA stream."""
-        return _CudaStream(self.device)
+        return _CudaStream(self.device, self._captures)
 
     def _settle(self) -> None:
         # What is captured is not begun: to wait for it is an error.
@@ -124,9 +127,25 @@ class CudaEngine:
             torch.cuda.current_stream(self.device).synchronize()
 
 
+def device_at(local_rank: int) -> torch.device:
+    """The device of the rank that is the `local_rank`th on its host: they are shared out in turn.
+
+    Raises BACKEND_FAILED when there is none.
+    """
+    if lack := missing():
+        raise forming_failed("NCCL", lack)
+    visible = torch.cuda.device_count()
+    if not visible:
+        raise forming_failed(
+            "NCCL", "no CUDA device is visible on this host", expected="1 device or more", got="0"
+        )
+    return torch.device("cuda", local_rank % visible)
+
+
 class _CudaStream:
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, captures: bool) -> None:
         self._device = device
+        self._captures = captures
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def current(self) -> AbstractContextManager[object]:
@@ -139,4 +158,4 @@ class _CudaStream:
         return bool(self._stream.query())
 
     def graph(self) -> DeviceGraph | None:
-        return CudaGraph(self._device) if can_capture() else None
+        return CudaGraph(self._device) if self._captures and can_capture() else None
