@@ -17,8 +17,10 @@ STEPS ?= 200
 example: setup ## Train on 4 ranks, a small way and a real transformer, for STEPS=200 steps, serve one, as ranks are killed; look into a job of torchrun's
 	@scripts/example $(STEPS) $(SEED)
 
-test: setup ## Run every test, in both languages
-	@scripts/test
+WHOLE ?=
+
+test: setup ## Run the tests of every commit, in both languages; WHOLE=1: all, with every case of large matrices (hours)
+	@WHOLE=$(WHOLE) scripts/test
 
 contract: setup ## Run every contract case through both clients, on each backend and way
 	@.venv/bin/python -m pytest -q --whole tests/contract

@@ -17,8 +17,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--whole`, `--rounds`, `--seed`."""
+    """Adds `--whole`, `--sampled`, `--rounds`, `--seed`."""
     parser.addoption("--whole", action="store_true", help="run all cases of matrices that are drawn from")
+    parser.addoption("--sampled", action="store_true", help="run a third of the tests that are marked so")
     parser.addoption("--rounds", default=1, type=int, help="of the fuzzing: how many times as much as usual")
     parser.addoption("--seed", default=None, type=int, help="of the fuzzing: repeat a run")
 
@@ -26,6 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Applies `--whole`."""
     sampling.whole = config.getoption("--whole")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Applies `--sampled`."""
+    if not config.getoption("--sampled"):
+        return
+    marked = [it for it in items if it.get_closest_marker("sampled")]
+    left_out = set(marked) - set(sampling.sample(marked, -(-len(marked) // 3)))
+    config.hook.pytest_deselected(items=[it for it in items if it in left_out])
+    items[:] = [it for it in items if it not in left_out]
 
 
 def pytest_report_header() -> str:

@@ -56,6 +56,7 @@ def idle(*holding: Path, segments: int = 0) -> Iterator[int]:
         process.stdin.close()
 
 
+@pytest.mark.sampled
 def test_tensors_are_judged_when_it_is_known_how_long_the_gang_was_not_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

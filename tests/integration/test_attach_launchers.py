@@ -43,6 +43,7 @@ def reduce_for_ever(gang: rankbridge.Gang) -> None:
         gang.release(gang.all_reduce(refs))
 
 
+@pytest.mark.sampled
 def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
     directories: tuple[Path, Path],
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
     assert {it: one.digests()[it] for it in both} == {it: other.digests()[it] for it in both}
 
 
+@pytest.mark.sampled
 def test_the_examples_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,6 +90,7 @@ def test_the_examples_of_the_page(
     )
 
 
+@pytest.mark.sampled
 def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
     options = ["--line", "before", "--file-store", str(tmp_path / "store")]
     with job(tmp_path, torchrun(SIZE, "--max-restarts", "1"), options) as it:
@@ -109,6 +112,7 @@ def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
     assert "Traceback" not in (tmp_path / "output").read_text().split("one rank fails")[1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("command", "options", "status"),
     [

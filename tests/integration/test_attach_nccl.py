@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.support.foreign_jobs import job, torchrun
 
 import rankbridge
@@ -26,6 +27,7 @@ print("goes on")
 """
 
 
+@pytest.mark.sampled
 def test_controllers_calls_go_by_nccl_beside_the_jobs_own(tmp_path: Path) -> None:
     options = ["--line", "after", "--pause", "0.01", "--attach-backend", "nccl"]
     with job(tmp_path, torchrun(SIZE), [*options, "--nccl-on-cpu", str(tmp_path)]) as foreign:

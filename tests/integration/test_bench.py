@@ -7,7 +7,7 @@ from bench.__main__ import main
 from bench.contender import Contender
 from bench.rows import ROWS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sampled
 
 
 def test_it_writes_results_and_tells_of_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

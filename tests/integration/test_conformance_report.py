@@ -35,6 +35,7 @@ def reported(module: str, patterns: Sequence[str], junit: Path) -> tuple[int, di
     return status, {it["name"]: it["verdict"] for it in lines}
 
 
+@pytest.mark.sampled
 def test_three_planted_defects_are_found_and_named(tmp_path: Path) -> None:
     # Values of four dtypes' sums, broadcasts in groups, and the orders in which members enter.
     status, verdicts = reported(
@@ -56,6 +57,7 @@ def test_three_planted_defects_are_found_and_named(tmp_path: Path) -> None:
     assert {it.get("name") for it in cases if it.find("failure") is not None} == set(bad)
 
 
+@pytest.mark.sampled
 def test_a_right_backend_has_no_finding(tmp_path: Path) -> None:
     drawn = [escape(it.name) for it in sample(probes(), 30)]
     assert len({it.name for it in probes()}) == len(probes()) > 300
@@ -63,6 +65,7 @@ def test_a_right_backend_has_no_finding(tmp_path: Path) -> None:
     assert (status, set(verdicts.values()), len(verdicts)) == (0, {"right"}, len(drawn))
 
 
+@pytest.mark.sampled
 def test_what_a_backend_lacks_is_unsupported_and_no_finding(tmp_path: Path) -> None:
     ended = subprocess.run(
         [

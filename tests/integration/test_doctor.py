@@ -31,7 +31,7 @@ def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str
     )
 
 
-@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize(("program", "job"), DRAWN, ids=[f"{it.name}-{job}" for it, job in DRAWN])
 def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, job: str) -> None:
     outcome = diagnose(program, int(seed()[:6], 16) if seed() != "none" else 0, job == "watched")
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.sampled
 def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> None:
     script = tmp_path / "spawning.py"
     script.write_text(SPAWNING)

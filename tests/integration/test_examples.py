@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests import node_project
 from tests.support.gangs import up
 
@@ -21,6 +22,7 @@ SIZE = 4
 PATIENCE = ["--heartbeat-misses", "300"]
 
 
+@pytest.mark.sampled
 def test_a_training_that_loses_a_rank_has_the_weights_of_one_under_torchrun(tmp_path: Path) -> None:
     folder, size = EXAMPLES / "transformer" / "priv", 2
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
@@ -48,6 +50,7 @@ def test_a_training_that_loses_a_rank_has_the_weights_of_one_under_torchrun(tmp_
     assert digests == [json.loads(printed)["digest"]] * size
 
 
+@pytest.mark.sampled
 def test_node_gets_every_answer_of_a_model_on_four_ranks_of_which_one_is_lost(tmp_path: Path) -> None:
     folder = EXAMPLES / "tensor_parallel"
     project = node_project.install(folder / "node")

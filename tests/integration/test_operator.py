@@ -45,6 +45,7 @@ def asked(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.sampled
 def test_gangs_are_found_by_who_names_none_and_gone_when_they_end(host: Path) -> None:
     assert asked("ls") == []
     with ExitStack() as stack:
@@ -90,6 +91,7 @@ def test_the_files_have_the_generation_that_a_controller_has_formed(host: Path) 
         until(lambda: [it["generation"] for it in asked("ls")] == [2])
 
 
+@pytest.mark.sampled
 def test_status_answers_when_ranks_do_not(host: Path) -> None:
     options = ["--on-rank-exit", "leave", "--heartbeat-misses", "15"]
     with up(host, 3, options=options, own=True) as gang:

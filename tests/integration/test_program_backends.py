@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("quick_gangs")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.sampled
 def test_the_example_in_go_is_right_in_all_that_it_has(tmp_path: Path) -> None:
     if shutil.which("go") is None:
         pytest.skip("go is not installed")

@@ -196,6 +196,7 @@ def test_a_failure_shows_a_scenario_that_asks_for_the_same(output: str, tmp_path
     assert (missed["timeout_ms"], missed["expect"]) == (100, {"error": "PEER_MISSING"})
 
 
+@pytest.mark.sampled
 def test_two_runs_at_once_have_gangs_of_their_own(tmp_path: Path) -> None:
     """As the workers of pytest-xdist are: processes of pytest that know nothing of each other."""
     text = TESTS.partition("@pytest.mark.gang(size=3")[0]

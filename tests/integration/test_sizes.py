@@ -61,6 +61,7 @@ def test_bools_are_checked_without_a_copy(two: RunningGang) -> None:
             gang[0].put(rankbridge.Tensor("bool", (TENSOR,), data[:-1] + b"\2"))
 
 
+@pytest.mark.sampled
 def test_many_refs_are_listed_by_pages_and_released_at_once(tmp_path: Path) -> None:
     with (
         up(tmp_path, 2, "fake") as running,
@@ -85,6 +86,7 @@ def test_many_refs_are_listed_by_pages_and_released_at_once(tmp_path: Path) -> N
         assert gang[1].list_refs() == []
 
 
+@pytest.mark.sampled
 def test_many_ranks_in_one_process(tmp_path: Path) -> None:
     with (
         up(tmp_path, RANKS, "fake") as running,

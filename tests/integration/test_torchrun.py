@@ -46,6 +46,7 @@ def summed(gang: rankbridge.Gang) -> list[list[float]]:
     return [np.asarray(it).tolist() for it in gang.get(gang.all_reduce(refs))]
 
 
+@pytest.mark.sampled
 def test_a_lost_rank_takes_all_along_and_they_are_started_again(
     torchrun: "subprocess.Popen[str]", tmp_path: Path
 ) -> None:

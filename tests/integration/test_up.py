@@ -185,6 +185,7 @@ def test_garbage_on_the_port_is_answered_by_nothing_but_a_closed_connection(gloo
         gang.barrier()
 
 
+@pytest.mark.sampled
 def test_a_tensor_of_one_gibibyte_travels_there_and_back(gloo2: RunningGang) -> None:
     words = np.arange(2**28, dtype=np.uint32)
     with rankbridge.connect(gloo2.description) as gang:

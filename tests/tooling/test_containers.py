@@ -178,7 +178,7 @@ def test_a_confined_command_writes_to_its_tmpfs_alone_and_gets_no_right(said: Js
         assert {int(value, 16) for value in rights.values()} == {0}
 
 
-@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.elixir
 def test_the_same_commands_form_a_gang_in_the_same_confinement(said: Json, tmp_path: Path) -> None:
     needs_namespaces()

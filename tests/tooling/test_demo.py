@@ -28,8 +28,8 @@ def marked(mark: str) -> dict[int, str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.elixir
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("number", "moment"),
     [
@@ -73,7 +73,6 @@ def test_a_demo_that_is_stopped_leaves_no_process(number: signal.Signals, moment
     assert marked(mark) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.elixir
 def test_the_demo_succeeds_and_says_the_same_in_both_languages() -> None:
     done = subprocess.run(

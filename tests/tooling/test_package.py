@@ -73,10 +73,12 @@ def endpoints(server: Path) -> Iterator[Path]:
             up.terminate()
 
 
+@pytest.mark.sampled
 def test_an_installed_server_runs_a_gang(server: Path, endpoints: Path) -> None:
     assert sum_of(server, endpoints) == "[[3.0], [3.0]]\n"
 
 
+@pytest.mark.sampled
 def test_the_client_alone_is_installed_without_torch(dist: Path, endpoints: Path, tmp_path: Path) -> None:
     commands = environment(tmp_path / "client", dist, "--constraint", str(ROOT / "constraints.txt"))
     assert sum_of(commands, endpoints) == "[[3.0], [3.0]]\n"

@@ -12,8 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 STUBS = Path("pyclient/rankbridge/v1")
 ELIXIR = Path("elixir_client/lib/rank_bridge/proto/v1")
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -8,8 +8,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "pyclient" / "rankbridge" / "harness" / "examples"
 
@@ -21,8 +19,6 @@ kind = jsonschema.validators.validator_for(schema)
 kind.check_schema(schema)
 print(json.dumps([kind(schema).is_valid(it) for it in documents]))
 """
-
-pytestmark = pytest.mark.slow
 
 
 def scenarios() -> list[dict[str, Any]]:
