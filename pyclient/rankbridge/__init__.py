@@ -79,6 +79,11 @@ from rankbridge._plan.pending import (
 from rankbridge._plan.program import Program as Program
 from rankbridge._plan.program_steps import Named as Named
 from rankbridge._plan.queue import NamedQueue as NamedQueue, QueueDescription as QueueDescription
+from rankbridge._plan.record import (
+    RecordedOperation as RecordedOperation,
+    StackFrame as StackFrame,
+    ThreadStack as ThreadStack,
+)
 from rankbridge._plan.ref import Ref as Ref
 from rankbridge._plan.reports import (
     ImbalanceReport as ImbalanceReport,

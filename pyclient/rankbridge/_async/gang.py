@@ -57,6 +57,7 @@ from rankbridge._plan.procedures import (
 )
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
+from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
@@ -849,6 +850,25 @@ class AsyncGang(GangCore[AsyncRank]):
             GangError: Some ranks could not be reached; its `outcomes` have the others.
         """
         return await self._channels.run_all(self._on(self._all(), ops.pending))
+
+    async def record(self, *, limit: int = 0, group: str | Group = "") -> list[list[RecordedOperation]]:
+        """Gives the record of every rank: its last operations. Arguments are as of `Rank.record`.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        name = ops.group_name(group)
+        return await self._channels.run_all(
+            self._on(self._all(), lambda scope: ops.record(scope, limit=limit, group=name))
+        )
+
+    async def stacks(self) -> list[list[ThreadStack]]:
+        """Gives the stacks of the threads of every rank's process that run Python, the main one first.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        return await self._channels.run_all(self._on(self._all(), ops.stacks))
 
     async def metrics(self) -> list[list[MetricFamily]]:
         """Asks every rank for what it has counted, if it was started with ``--metrics``, and what it holds.

@@ -31,6 +31,7 @@ from rankbridge._plan.pending import RankPending
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.queue import NamedQueue, QueueDescription
+from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
@@ -173,6 +174,21 @@ class Rank:
     def pending(self) -> RankPending:
         """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
         return self._run(ops.pending(self._scope))
+
+    def record(self, *, limit: int = 0, group: str | Group = "") -> list[RecordedOperation]:
+        """Gives this rank's record: its last operations, in the order in which they ended, then those under way.
+
+        It answers whatever the gang is doing, as long as the rank's process runs.
+
+        Args:
+            limit: At most so many, the last ones; 0: all that it keeps, 10,000 unless it was started otherwise.
+            group: Only those of this group, or of the one of this name; empty: of all.
+        """
+        return self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+
+    def stacks(self) -> list[ThreadStack]:
+        """Gives the stacks of the threads of this rank's process that run Python, the main one first."""
+        return self._run(ops.stacks(self._scope))
 
     def metrics(self) -> list[MetricFamily]:
         """Asks for what the rank has counted, if it was started with ``--metrics``, and what it holds."""

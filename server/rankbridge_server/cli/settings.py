@@ -69,6 +69,7 @@ _LIMITS: dict[str, tuple[str, float | None, str]] = {
         None,
         "bytes of memory shared with callers on this host (default: an eighth of its memory, at most 1 GiB)",
     ),
+    "--max-record": ("N", 10_000, "operations in its record of the last ones; 0: none"),
     "--default-timeout": ("S", 30.0, "seconds that a call waits which names no timeout"),
     "--data-timeout": ("S", 30.0, "seconds that the backend may take for one operation"),
 }

@@ -173,6 +173,7 @@ class Generation:
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001), site=task.site)
         if self._error is not None:
             raise BridgeError(self._error.failure)
+        task.contract = str(post)
         task.enter(Phase.ADMISSION)
         try:
             links = self.links.group(job.group.name)
@@ -190,6 +191,7 @@ class Generation:
             try:
                 if self.get(job.group.name) is not job.group:
                     raise unknown_group(job.group.name)
+                job.task.contract = plan.contract
                 is_here = job.task.enter(Phase.ADMISSION)
                 if not admitted:
                     if not is_here:
@@ -383,7 +385,7 @@ class Generation:
             self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
     def _enter(self, job: Job, plan: Plan) -> None:
-        contract = f"{job.operation} {plan.terms}".rstrip()
+        contract = job.task.contract = f"{job.operation} {plan.terms}".rstrip()
         payloads = self._agree(job, contract, plan.payload())
         if not job.task.enter(Phase.DATA):
             return

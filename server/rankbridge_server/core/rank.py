@@ -35,6 +35,7 @@ from .operations.outcomes import KEPT_BYTES, REMEMBERED, Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
+from .record import Record, Recorded
 from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.segments import Segments
 from .task import Call, Task
@@ -125,6 +126,7 @@ class Rank:
         # Of functions that are called on this rank alone.
         self._alone = Courier("functions")
         self.events = EventLog()
+        self.record = Record(limits.max_record)
         self.gang_calls = GangCalls()
         self._metrics = metrics
         self._trace = trace
@@ -166,6 +168,11 @@ class Rank:
         """The operations that are not answered yet, and the admissions of this rank's groups that wait for members."""
         generation = self._generation
         return (generation.pending_tasks(), generation.waiting()) if generation else ([], [])
+
+    def recorded(self) -> list[Recorded]:
+        """The last operations that have ended, in that order, and those that have not, the oldest first."""
+        ended = self.record.entries()
+        return [*ended, *(Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done)]
 
     def metrics(self) -> list[Family]:
         """What the rank has counted, if it counts, and what it holds and is."""
@@ -389,6 +396,7 @@ class Rank:
                 self._refuse_run(generation, group.membership, place, error)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement, site=call.site)
+        task.then(self.record.add)
         if self._metrics is not None:
             task.then(self._metrics.done)
         if self._trace is not None and call.traceparent:

@@ -39,9 +39,10 @@ class Call:
 class Task:
     """An accepted operation: its phase, its deadline, and its outcome. Thread-safe.
 
-    `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `entered`: when it
-    entered the backend, 0.0 if it did not: seconds of the monotonic clock. `site`: as of `Call`. `function`:
-    name of the user's function that it calls; empty: none. A rank keeps thousands of tasks that are done, so a task is
+    `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `announced`: when the
+    leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
+    `contract`: what its members agree on; empty: nothing, or not yet said. `site`: as of `Call`. `function`: name of
+    the user's function that it calls; empty: none. A rank keeps thousands of tasks that are done, so a task is
     small.
     """
 
@@ -55,7 +56,9 @@ class Task:
         "_outcome",
         "_phase",
         "agreement",
+        "announced",
         "began",
+        "contract",
         "deadline",
         "done",
         "entered",
@@ -73,8 +76,10 @@ class Task:
         self.site = site
         self.function = ""
         self.agreement = agreement
+        self.contract = ""
         self.began = time.monotonic()
         self.deadline = self.began + timeout
+        self.announced = 0.0
         self.entered = 0.0
         self.done = False
         self._outcome: Outcome = None
@@ -115,8 +120,10 @@ class Task:
         with self._lock:
             if self.done:
                 return False
-            if phase is Phase.DATA and not self.entered:
-                self.entered = time.monotonic()
+            if phase is Phase.DATA:
+                self.entered = self.entered or time.monotonic()
+            elif not self.announced:
+                self.announced = time.monotonic()
             self._phase = phase
             self._leave = None
             self._notify()

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.message import Message
 
-from rankbridge.v1 import call_pb2, gang_service_pb2, rank_service_pb2, ref_service_pb2
+from rankbridge.v1 import call_pb2, debug_service_pb2, gang_service_pb2, rank_service_pb2, ref_service_pb2
 
 from ..core.errors import BridgeError
 from ..core.guests import home
@@ -25,6 +25,7 @@ _OTHER_IDS = {
         *("ShutDownQueueRequest.queue", "ExecuteRequest.withdraw"),
     )
 }
+_OPERATIONS = (rank_service_pb2.ListPendingResponse, debug_service_pb2.GetRecordResponse)
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 
@@ -119,15 +120,19 @@ def _leave(message: Message, guest: str) -> None:
         others = [it for it in message.sessions if not it.session_id.startswith(guest)]
         for it in others:
             message.sessions.remove(it)
-    elif isinstance(message, rank_service_pb2.ListPendingResponse):
-        for each in [it for it in message.operations if not it.session_id.startswith(guest)]:
-            message.operations.remove(each)
+    elif isinstance(message, _OPERATIONS):
+        _keep_own(message.operations, guest)
     for field, value in message.ListFields():
         if field.message_type is not None:
             for one in _messages(value) if field.is_repeated else (value,):
                 _leave(one, guest)
         elif _is_id(field):
             setattr(message, field.name, value.removeprefix(guest))
+
+
+def _keep_own(operations: Any, guest: str) -> None:
+    for it in [it for it in operations if not it.session_id.startswith(guest)]:
+        operations.remove(it)
 
 
 def _is_id(field: Any) -> bool:

@@ -25,6 +25,7 @@ from ..core.functions.reports import MAX_READERS
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
 from .audited import Audited
+from .debug import DebugServicer
 from .functions import FunctionServicer
 from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
@@ -159,6 +160,7 @@ class Server:
             servicer(rank, objects.ObjectServiceServicer, OBJECTS),
             servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
             self._gang,
+            DebugServicer(rank),
             FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),

@@ -70,6 +70,8 @@ from rankbridge._plan.operations.ranks import (
     kill as kill,
     metrics as metrics,
     pending as pending,
+    record as record,
+    stacks as stacks,
     status as status,
 )
 from rankbridge._plan.operations.refs import (

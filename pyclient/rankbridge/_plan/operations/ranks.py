@@ -16,8 +16,10 @@ from rankbridge._plan.operations.declare import (
     timeout_of,
 )
 from rankbridge._plan.pending import RankPending, pending_from_wire
+from rankbridge._plan.record import RecordedOperation, ThreadStack, record_from_wire, stacks_from_wire
 from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
-from rankbridge.v1 import gang_service_pb2, rank_service_pb2
+from rankbridge.errors import InvalidArgumentError
+from rankbridge.v1 import debug_service_pb2, gang_service_pb2, rank_service_pb2
 
 
 @operation
@@ -36,6 +38,21 @@ def pending(scope: Scope) -> Call[RankPending]:
 def metrics(scope: Scope) -> Call[list[MetricFamily]]:
     """Asks one rank for what it has counted and what it holds."""
     return plain_call(scope, "metrics", rank_service_pb2.GetMetricsRequest(), metrics_from_wire)
+
+
+@operation
+def record(scope: Scope, *, limit: int = 0, group: str = "") -> Call[list[RecordedOperation]]:
+    """Asks one rank for its record."""
+    if not 0 <= limit < 2**32:
+        raise InvalidArgumentError("limit is no number of operations", expected="0 or more", got=str(limit))
+    request = debug_service_pb2.GetRecordRequest(limit=limit, group=group)
+    return plain_call(scope, "record", request, record_from_wire)
+
+
+@operation
+def stacks(scope: Scope) -> Call[list[ThreadStack]]:
+    """Asks one rank for the stacks of its threads."""
+    return plain_call(scope, "stacks", debug_service_pb2.GetStacksRequest(), stacks_from_wire)
 
 
 def kill(scope: Scope, pid: int | None) -> Call[int]:

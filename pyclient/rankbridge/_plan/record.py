@@ -1,0 +1,111 @@
+"""What ranks have done, and where their threads are; and how it is read from the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankbridge._plan.wire import fields_of, short_name
+from rankbridge.v1 import debug_service_pb2, error_pb2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedOperation:
+    """An operation in a rank's record.
+
+    Attributes:
+        operation: Its kind: "all_reduce".
+        group: Name of its group.
+        operation_id: Its operation id. Empty: its caller gave none.
+        session_id: Session of its caller. Empty: the shared one.
+        generation: Generation in which it was called.
+        contract: What its members agree on: "all_reduce dtype=float32 shape=[4] op=sum". Empty: nothing, or it was not
+            announced.
+        site: The line of code that has made the call. Empty: not said.
+        function: Name of the user's function that it calls. Empty: none.
+        called: When the rank accepted it, in seconds since 1970 by the clock of the rank's host.
+        announced: Seconds from there until the group's leader was told. None: it was not.
+        entered: Until it entered the backend, or the function began. None: it did not.
+        done: Until it was answered. None: it is not yet.
+        phase: How far it has come: "check" (queued behind others of its group), "admission" (waiting for the other
+            members), "data" (in the backend).
+        code: How it failed: "peer_missing". Empty: it went well, or is not done.
+        message: The error's text. Empty: none.
+        indefinite: Whether other ranks may have done it although it failed here.
+    """
+
+    operation: str
+    group: str
+    operation_id: str
+    session_id: str
+    generation: int
+    contract: str
+    site: str
+    function: str
+    called: float
+    announced: float | None
+    entered: float | None
+    done: float | None
+    phase: str
+    code: str
+    message: str
+    indefinite: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFrame:
+    """A call in a stack.
+
+    Attributes:
+        function: Name of the function, with its class.
+        file: File of its code.
+        line: The line at which it is.
+    """
+
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadStack:
+    """The stack of a thread of a rank's process.
+
+    Attributes:
+        name: Name of the thread: "MainThread".
+        native_id: The kernel's number of the thread.
+        frames: Its calls, the innermost first.
+    """
+
+    name: str
+    native_id: int
+    frames: tuple[StackFrame, ...]
+
+
+def record_from_wire(record: debug_service_pb2.GetRecordResponse) -> list[RecordedOperation]:
+    """Reads a rank's record."""
+    return [_operation(it) for it in record.operations]
+
+
+def stacks_from_wire(stacks: debug_service_pb2.GetStacksResponse) -> list[ThreadStack]:
+    """Reads the stacks of a rank's threads."""
+    return [
+        ThreadStack(
+            name=it.name,
+            native_id=it.native_id,
+            frames=tuple(StackFrame(**fields_of(StackFrame, one)) for one in it.frames),
+        )
+        for it in stacks.threads
+    ]
+
+
+def _operation(it: debug_service_pb2.RecordedOperation) -> RecordedOperation:
+    code = short_name(error_pb2.ErrorCode.items(), it.code)
+    return RecordedOperation(
+        **fields_of(RecordedOperation, it),
+        called=it.called_us / 1e6,
+        announced=it.announced_us / 1e6 if it.HasField("announced_us") else None,
+        entered=it.entered_us / 1e6 if it.HasField("entered_us") else None,
+        done=it.done_us / 1e6 if it.HasField("done_us") else None,
+        phase=short_name(error_pb2.Phase.items(), it.phase),
+        code=code if it.code else "",
+    )

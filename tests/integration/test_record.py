@@ -1,0 +1,91 @@
+"""The record of a gang's ranks, and the stacks of their threads."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.support.gangs import RunningGang
+from tests.support.waiting import until
+
+import rankbridge
+from rankbridge import Gang, GangError, InvalidArgumentError
+
+SIZE = 4
+
+
+@pytest.fixture(params=["gloo4", "fake4"])
+def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
+    running: RunningGang = request.getfixturevalue(request.param)
+    with rankbridge.connect(running.description, timeout=30.0) as it:
+        yield it
+
+
+def test_an_operation_is_recorded_with_its_contract_its_line_and_its_times(gang: Gang) -> None:
+    before = time.time()
+    refs = gang.put([np.ones(3, np.float32)] * SIZE)
+    gang.all_reduce(refs, operation_id="the-sum-of-" + gang.session_id)
+    for entries in gang.record(limit=1):
+        (it,) = entries
+        assert (it.operation, it.group, it.contract) == (
+            "all_reduce",
+            "world",
+            "all_reduce dtype=float32 shape=[3] op=sum",
+        )
+        assert it.operation_id == "the-sum-of-" + gang.session_id
+        assert it.session_id == gang.session_id
+        assert re.search(r"test_record\.py:\d+$", it.site)
+        assert (it.phase, it.code, it.message) == ("data", "", "")
+        assert before - 1 < it.called < time.time() + 1
+        assert it.announced is not None
+        assert it.entered is not None
+        assert it.done is not None
+        assert 0 <= it.announced <= it.entered <= it.done
+
+
+def test_a_failed_operation_is_recorded_with_its_error(gang: Gang) -> None:
+    refs = gang.put([np.ones(2 + (rank == 1), np.float32) for rank in range(SIZE)])
+    with pytest.raises(GangError):
+        gang.all_reduce(refs)
+    entries = [it[-1] for it in gang.record(limit=1)]
+    assert {it.code for it in entries} == {"mismatch"}
+    assert [it.contract for it in entries] == [
+        f"all_reduce dtype=float32 shape=[{2 + (rank == 1)}] op=sum" for rank in range(SIZE)
+    ]
+    assert [it.entered for it in entries] == [None] * SIZE
+    assert "MISMATCH" in entries[0].message
+
+
+def test_what_waits_is_in_the_record_without_an_end(gang: Gang) -> None:
+    waiting = gang[0].start("barrier", timeout=20.0)
+    until(lambda: gang[0].record(limit=1)[0].announced is not None)
+    (it,) = gang[0].record(limit=1)
+    assert (it.operation, it.phase, it.entered, it.done) == ("barrier", "admission", None, None)
+    others = [gang[rank].start("barrier", timeout=20.0) for rank in range(1, SIZE)]
+    for each in (waiting, *others):
+        each.result()
+
+
+def test_a_records_operations_can_be_those_of_one_group(gang: Gang) -> None:
+    pair = gang.new_group("pair", [0, 1])
+    try:
+        gang.barrier(group=pair)
+        gang.barrier()
+        records = gang.record(group=pair)
+        assert [[it.operation for it in entries][-1:] for entries in records] == [["barrier"]] * 2 + [[]] * 2
+        assert {it.group for entries in records for it in entries} == {"pair"}
+    finally:
+        gang.destroy_group(pair)
+    with pytest.raises(InvalidArgumentError):
+        gang.record(limit=-1)
+
+
+def test_stacks_are_of_all_threads_the_main_one_first(gang: Gang) -> None:
+    for threads in gang.stacks():
+        assert threads[0].name == "MainThread"
+        assert all(it.frames for it in threads)
+        functions = {frame.function for it in threads for frame in it.frames}
+        assert any("Lane" in it for it in functions)
