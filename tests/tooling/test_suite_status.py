@@ -20,8 +20,8 @@ def stand_in(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def execute(tree: Path, *command: str | Path) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PATH": f"{tree / 'bin'}:{os.environ['PATH']}"}
+def execute(tree: Path, *command: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "WHOLE": "", **variables, "PATH": f"{tree / 'bin'}:{os.environ['PATH']}"}
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=60)
 
 
@@ -66,13 +66,18 @@ def test_ci_runs_all_and_fails_if_one_fails(tmp_path: Path, failing: str, expect
     assert done.stdout.splitlines() == ["make lint", "make test", "make site"]
 
 
-def test_the_suites_have_every_test_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("whole", "option", "of_elixir"), [("", "--sampled", "no"), ("1", "--whole", "1")])
+def test_the_suites_have_every_test_once(tmp_path: Path, whole: str, option: str, of_elixir: str) -> None:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / "elixir_client").mkdir()
     stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
-    ran = execute(tmp_path, tmp_path / "scripts" / "test").stdout.splitlines()
+    stand_in(tmp_path / "bin" / "mix", 'echo "whole: ${RANK_BRIDGE_WHOLE-no}"')
+    ran = execute(tmp_path, tmp_path / "scripts" / "test", WHOLE=whole).stdout.splitlines()
     others, few = [line.split()[3:] for line in ran if line.startswith("python ")]
-    assert others == [f"--ignore={folder}" for folder in few]
-    assert all((ROOT / folder).is_dir() for folder in few)
+    assert others == [option, *(f"--ignore={folder}" for folder in few[1:])]
+    assert few[0] == option
+    assert all((ROOT / folder).is_dir() for folder in few[1:])
+    assert f"whole: {of_elixir}" in ran
 
 
 def test_arguments_go_to_one_run_of_pytest(tmp_path: Path) -> None:

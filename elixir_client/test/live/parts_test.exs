@@ -381,7 +381,7 @@ defmodule RankBridge.LivePartsTest do
         # By and by. Who is told so has lost nothing.
         errors =
           Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
-          |> Stream.reject(&(&1 == {:ok, nil}))
+          |> Stream.reject(&(&1 == :ok))
           |> Enum.take(1)
 
         assert [{:error, %Error{} = error}] = errors
