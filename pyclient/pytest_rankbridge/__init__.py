@@ -108,6 +108,7 @@ def pytest_runtest_makereport(
         if _LENT in item.stash:
             lent = item.stash[_LENT]
             report.sections.append(("gang", lent.described()))
+            report.sections.append(("record of ranks", lent.recorded()))
             report.sections.append(("stacks of ranks", stacks_of(lent.pids)))
             report.sections.append(("scenario", lent.asked.as_scenario()))
     return report

@@ -37,6 +37,7 @@ HERE = {
     "point_to_point": 1,
     "programs": 1,
     "queues": 1,
+    "record": 1,
     "tensors": 1,
 }
 

@@ -232,9 +232,9 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operator.md").read_text(
 
 
 def test_the_pages_commands_answer(host: Path) -> None:
-    asked_for = dict.fromkeys(re.findall(r"`rankbridge ((?:ls|status|events|call)\b[^`]*)`", PAGE))
+    asked_for = dict.fromkeys(re.findall(r"`rankbridge ((?:ls|status|events|record|call)\b[^`]*)`", PAGE))
     commands = [it.split() for it in asked_for if "OPERATION" not in it]
-    assert len(commands) == 9
+    assert len(commands) == 10
     with up(host, 2, "fake", own=True):
         for words in commands:
             if "--watch" in words or words[0] == "events":

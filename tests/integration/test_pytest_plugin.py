@@ -164,6 +164,17 @@ def test_a_failure_shows_how_the_gang_is(output: str) -> None:
     assert re.search(r"^  test-\d+ waits for ranks \[1, 2\] in barrier$", section, re.MULTILINE)
 
 
+def test_a_failure_shows_what_the_ranks_did_last(output: str) -> None:
+    report = output.partition(" test_fails_after_calls[3-gloo] _")[2]
+    section = report.partition(" record of ranks ---")[2].partition(" stacks of ranks ---")[0]
+    # The third was killed, and its record has gone with it.
+    assert re.search(
+        r"^all_reduce on ranks 0-1, [\d.]+ ms apart, [\d.]+ ms, at \S*test_it\.py:\d+: done \(all_reduce ",
+        section,
+        re.MULTILINE,
+    )
+
+
 def test_what_a_test_leaves_behind_is_its_error(output: str) -> None:
     assert "the test has left behind: group 'mine'\n" in output
     assert "the test has left behind: 1 refs in the shared session of rank 1\n" in output

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.support.gangs import RunningGang
+from tests.support.gangs import RANKBRIDGE, RunningGang
 from tests.support.waiting import until
 
 import rankbridge
@@ -89,3 +91,32 @@ def test_stacks_are_of_all_threads_the_main_one_first(gang: Gang) -> None:
         assert all(it.frames for it in threads)
         functions = {frame.function for it in threads for frame in it.frames}
         assert any("Lane" in it for it in functions)
+
+
+def test_the_command_shows_operations_side_by_side(gloo2: RunningGang) -> None:
+    with rankbridge.connect(gloo2.description, timeout=30.0) as gang:
+        refs = gang.put([np.ones(2 + rank, np.float32) for rank in range(2)])
+        with pytest.raises(GangError):
+            gang.all_reduce(refs)
+    command = [RANKBRIDGE, "record", "--endpoints", str(gloo2.endpoints_file), "--limit", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, row = done.stdout.splitlines()
+    assert head.split() == [
+        "called",
+        "operation",
+        "group",
+        "ranks",
+        "apart",
+        "took",
+        "outcome",
+        "contract",
+        "line",
+    ]
+    told = r"\d\d:\d\d:\d\d\.\d{3} +all_reduce +world +0-1 +[\d.]+ ms +[\d.]+ ms +mismatch +"
+    sides = r"all_reduce dtype=float32 shape=\[2\] op=sum: rank 0; .* shape=\[3\] op=sum: rank 1 +\S+\.py:\d+"
+    assert re.fullmatch(told + sides, row)
+    (of_0,) = json.loads(subprocess.run([*command, "--json"], capture_output=True, timeout=60).stdout)[
+        "ranks"
+    ]["0"]
+    assert (of_0["operation"], of_0["code"], of_0["indefinite"]) == ("all_reduce", "mismatch", False)

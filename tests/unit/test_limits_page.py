@@ -26,5 +26,5 @@ def test_options_are_those_of_the_command_line(capsys: pytest.CaptureFixture[str
     for command in ("up", "rank"):
         assert main([command, "--help"]) == 0
         help_text = capsys.readouterr().out
-        assert len(OPTIONS) == 6
+        assert len(OPTIONS) == 7
         assert [option for option in OPTIONS if option not in help_text] == []

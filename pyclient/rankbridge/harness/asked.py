@@ -26,8 +26,10 @@ _READS = frozenset(
             "pending",
             "ping",
             "poll",
+            "record",
             "release",
             "session",
+            "stacks",
             "status",
         ),
     }

@@ -9,10 +9,10 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from rankbridge import Formed, Gang, Rank, RankBridgeError
+from rankbridge import Formed, Gang, Rank, RankBridgeError, RecordedOperation, timeline
 from rankbridge.harness.asked import Asked
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
@@ -20,6 +20,8 @@ from rankbridge.harness.leaks import Holdings, free_shared_refs, warm_up
 from rankbridge.harness.operations import DECLARED
 
 FORM_TIMEOUT_S = 30.0
+_RECORDED = 8
+"""Operations that the report of a test shows."""
 _WORDS = {signal.SIGKILL: "kill", signal.SIGSTOP: "stop", signal.SIGCONT: "cont"}
 
 
@@ -166,6 +168,14 @@ class LentGang:
             ]
         lines += [f"event: {it}" for it in self.events]
         return "\n".join(lines)
+
+    def recorded(self) -> str:
+        """Says what the ranks have done last in the test's group, a line for each operation."""
+        records: dict[int, list[RecordedOperation]] = {}
+        for rank in self.client:
+            with suppress(RankBridgeError):
+                records[rank.rank] = rank.record(limit=_RECORDED, group=self.group)
+        return "\n".join(map(str, timeline(records)[-_RECORDED:])) or "no operation in the test's group"
 
     def _signal(self, ranks: Sequence[int], signum: signal.Signals) -> None:
         if self._running.wanted.backend == "fake":

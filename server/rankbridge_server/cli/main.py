@@ -17,6 +17,7 @@ COMMANDS = {
     "ls": "List the gangs that run on this host.",
     "status": "Show a gang's ranks, groups, refs and pending operations.",
     "events": "Follow what happens on the ranks of a gang.",
+    "record": "Show the last operations of a gang's ranks.",
     "call": "Run an operation on the ranks of a gang.",
     "functions": "List the functions that the ranks of a gang offer.",
     "test": "Run scenarios on gangs, and check what comes of them.",

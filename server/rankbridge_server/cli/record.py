@@ -1,0 +1,124 @@
+"""`rankbridge record`: the last operations of a gang, as its ranks have recorded them."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..core.printable import printable
+from .gangs import NoGang, complain, connected, gang_options
+from .options import JSON, Command, Option, Options
+from .progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Group
+
+    from rankbridge import Gang, RankBridgeError, RecordedOperation
+
+TIMEOUT_S = 3.0
+_HEAD = ("called", "operation", "group", "ranks", "apart", "took", "outcome", "contract", "line")
+
+
+def _run(options: Options) -> int:
+    from rankbridge import InvalidArgumentError, RankBridgeError
+
+    try:
+        with connected(options) as gang, progress("asking the ranks"):
+            answers = _ask(gang, options)
+    except (NoGang, RankBridgeError) as error:
+        return complain("record", error)
+    records = {rank: it for rank, it in answers.items() if isinstance(it, list)}
+    failures = {rank: it for rank, it in answers.items() if not isinstance(it, list)}
+    if wrong := [it for it in failures.values() if isinstance(it, InvalidArgumentError)]:
+        return complain("record", wrong[0])
+    if options.as_json:
+        records = {rank: it[-options.limit :] for rank, it in records.items()}
+        print(json.dumps(_as_json(records, failures)))
+    else:
+        from .tables import show
+
+        show(_page(records, failures, options.limit))
+    return 1 if failures else 0
+
+
+def _ask(gang: Gang, options: Options) -> dict[int, list[RecordedOperation] | RankBridgeError]:
+    from rankbridge import RankBridgeError
+
+    def ask(rank: int) -> list[RecordedOperation] | RankBridgeError:
+        try:
+            # Twice as many: the first ones of other ranks may not be among this one's last.
+            return gang[rank].record(limit=2 * options.limit, group=options.group)
+        except RankBridgeError as error:
+            return error
+
+    with ThreadPoolExecutor(len(gang)) as threads:
+        return dict(enumerate(threads.map(ask, range(len(gang)))))
+
+
+def _page(
+    records: Mapping[int, list[RecordedOperation]], failures: Mapping[int, RankBridgeError], limit: int
+) -> Group:
+    from rich.text import Text
+
+    from rankbridge import timeline
+    from rankbridge.errors import intervals
+
+    from .tables import paragraphs, table
+
+    entries = timeline(records)
+    rows = [
+        (
+            _clock(it.called),
+            it.operation,
+            it.group,
+            intervals(list(it.at)).removeprefix("ranks ").removeprefix("rank "),
+            _milliseconds(it.apart),
+            "-" if it.took is None else _milliseconds(it.took),
+            it.outcome,
+            it.contract,
+            it.site,
+        )
+        for it in (entries[-limit:] if limit else entries)
+    ]
+    said = [Text(printable(f"rank {rank} does not answer: {error}")) for rank, error in failures.items()]
+    nothing = Text("no rank has recorded an operation") if not rows and not failures else None
+    return paragraphs([table(_HEAD, rows) if rows else None, nothing, *said])
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(seconds)) + f".{int(seconds % 1 * 1000):03d}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def _as_json(
+    records: Mapping[int, list[RecordedOperation]], failures: Mapping[int, RankBridgeError]
+) -> dict[str, Any]:
+    return {
+        "ranks": {str(rank): [asdict(it) for it in record] for rank, record in records.items()},
+        "failures": {str(rank): str(error) for rank, error in failures.items()},
+    }
+
+
+COMMAND = Command(
+    "record",
+    _run,
+    [
+        JSON,
+        Option(
+            "--limit", type=int, default=20, metavar="N", help="the last N operations; 0: all that ranks keep"
+        ),
+        Option("--group", default="", metavar="NAME", help="only operations of this group"),
+        *gang_options(TIMEOUT_S),
+    ],
+    help="Show a gang's last operations, as its ranks have recorded them: which ranks called, how far apart, how long "
+    "it took, how it ended, what they asked for, and from which line of code. Where ranks differ, each side has its "
+    "ranks. Ends with 1 when a rank does not answer.",
+)
