@@ -273,6 +273,7 @@ class Activity(google.protobuf.message.Message):
     OPERATION_ID_FIELD_NUMBER: builtins.int
     SITE_FIELD_NUMBER: builtins.int
     FOR_MS_FIELD_NUMBER: builtins.int
+    WHERE_FIELD_NUMBER: builtins.int
     doing: Global___Doing.ValueType
     """What it does."""
     group: builtins.str
@@ -285,6 +286,10 @@ class Activity(google.protobuf.message.Message):
     """The line of code that called for it. Empty: not said."""
     for_ms: builtins.int
     """For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known."""
+    where: builtins.str
+    """With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". Empty:
+    not known.
+    """
     def __init__(
         self,
         *,
@@ -294,8 +299,9 @@ class Activity(google.protobuf.message.Message):
         operation_id: builtins.str = ...,
         site: builtins.str = ...,
         for_ms: builtins.int = ...,
+        where: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["doing", b"doing", "for_ms", b"for_ms", "group", b"group", "operation", b"operation", "operation_id", b"operation_id", "site", b"site"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["doing", b"doing", "for_ms", b"for_ms", "group", b"group", "operation", b"operation", "operation_id", b"operation_id", "site", b"site", "where", b"where"]) -> None: ...
 
 Global___Activity: typing_extensions.TypeAlias = Activity
 

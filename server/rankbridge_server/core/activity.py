@@ -22,7 +22,7 @@ class Activity:
     """What one rank does. `seconds`: for how long; with SILENT, how long others waited for its answer.
 
     `group`, `operation`, `operation_id`, `site`: of what it waits for or runs; with FUNCTION, `operation` is the
-    function's name.
+    function's name, and `where` the innermost line of the user's code at which it is.
     """
 
     doing: Doing
@@ -31,6 +31,7 @@ class Activity:
     operation: str = ""
     operation_id: str = ""
     site: str = ""
+    where: str = ""
 
     def __str__(self) -> str:
         at = f" at {self.site}" if self.site else ""
@@ -42,7 +43,8 @@ class Activity:
             case Doing.RUNNING:
                 return f"it runs {self.operation} on {self.group}, for {self.seconds:.1f} s{at}"
             case Doing.FUNCTION:
-                return f"it runs function {self.operation}, for {self.seconds:.1f} s{at}"
+                within = f", and is at {self.where}" if self.where else ""
+                return f"it runs function {self.operation}, for {self.seconds:.1f} s{at}{within}"
             case Doing.STOPPED:
                 return "its process is stopped"
             case Doing.SILENT:

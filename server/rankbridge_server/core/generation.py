@@ -14,6 +14,7 @@ from .admission.verdicts import disagreement, event_of, straggler_of, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind, Straggler
+from .functions.raised import place_of
 from .functions.run import Run
 from .gang_calls.messages import Release, Report
 from .groups.group import WORLD, Group, GroupView, Membership, close_groups
@@ -265,6 +266,7 @@ class Generation:
             operation=task.function or task.place.operation,
             operation_id=task.place.operation_id,
             site=task.site,
+            where=place_of(task.thread) if task.function else "",
         )
 
     def waiting(self) -> list[Straggler]:

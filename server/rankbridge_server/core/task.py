@@ -42,8 +42,8 @@ class Task:
     `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `announced`: when the
     leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
     `contract`: what its members agree on; empty: nothing, or not yet said. `site`: as of `Call`. `function`: name of
-    the user's function that it calls; empty: none. A rank keeps thousands of tasks that are done, so a task is
-    small.
+    the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
+    A rank keeps thousands of tasks that are done, so a task is small.
     """
 
     __slots__ = (
@@ -66,6 +66,7 @@ class Task:
         "place",
         "session_id",
         "site",
+        "thread",
     )
 
     def __init__(
@@ -75,6 +76,7 @@ class Task:
         self.session_id = session_id
         self.site = site
         self.function = ""
+        self.thread = 0
         self.agreement = agreement
         self.contract = ""
         self.began = time.monotonic()

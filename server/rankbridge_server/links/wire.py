@@ -189,6 +189,7 @@ def pack_activity(activity: Activity) -> error_pb2.Activity:
         operation_id=activity.operation_id,
         site=activity.site,
         for_ms=round(activity.seconds * 1000),
+        where=activity.where,
     )
 
 
@@ -204,6 +205,7 @@ def activity_of(message: error_pb2.Activity) -> Activity:
         operation=message.operation,
         operation_id=message.operation_id,
         site=message.site,
+        where=message.where,
     )
 
 

@@ -3,9 +3,10 @@ defmodule RankBridge.Error.Activity do
   # What a missing rank did, as its sidecar said, while others waited for it.
   #
   # `doing` is `:idle` (it has no call), `:waiting` (for others, in another operation), `:running` (another operation, in the
-  # backend), `:function` (it runs one), `:stopped` (its process is), `:silent` (it did not say in time; it may be busy, and is
-  # not known to be dead) or `:unspecified`. `group`, `operation`, `operation_id` and `site` are of what it waits for or runs; of
-  # `:function`, `operation` is its name. `for_ms` says for how long, of `:silent` how long others waited for its answer.
+  # backend), `:function` (it runs one), `:stopped` (its process is), `:silent` (it did not say in time; it may be busy, and
+  # is not known to be dead) or `:unspecified`. `group`, `operation`, `operation_id` and `site` are of what it waits for or
+  # runs; of `:function`, `operation` is its name, and `where` the innermost line of the user's own code at which it is.
+  # `for_ms` says for how long, of `:silent` how long others waited for its answer.
 
   alias RankBridge.Proto.V1
 
@@ -18,11 +19,12 @@ defmodule RankBridge.Error.Activity do
           operation: String.t(),
           operation_id: String.t(),
           site: String.t(),
-          for_ms: non_neg_integer()
+          for_ms: non_neg_integer(),
+          where: String.t()
         }
 
   @enforce_keys [:doing]
-  defstruct [:doing, group: "", operation: "", operation_id: "", site: "", for_ms: 0]
+  defstruct [:doing, group: "", operation: "", operation_id: "", site: "", for_ms: 0, where: ""]
 
   @doings %{
     DOING_IDLE: :idle,
@@ -42,7 +44,8 @@ defmodule RankBridge.Error.Activity do
       operation: activity.operation,
       operation_id: activity.operation_id,
       site: activity.site,
-      for_ms: activity.for_ms
+      for_ms: activity.for_ms,
+      where: activity.where
     }
   end
 end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -78,6 +79,7 @@ class Run:
             self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None)
             return
         self.begun = True
+        task.thread = threading.get_ident()
         task.arrived(self.cancel)
         _ALARMS.set(self, task.deadline, self._late)
         try:

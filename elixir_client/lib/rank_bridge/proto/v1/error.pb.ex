@@ -369,6 +369,8 @@ defmodule RankBridge.Proto.V1.Activity do
     * `operation_id` - Id of that operation. Empty: it has none.
     * `site` - The line of code that called for it. Empty: not said.
     * `for_ms` - For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known.
+    * `where` - With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". Empty:
+      not known.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -383,6 +385,7 @@ defmodule RankBridge.Proto.V1.Activity do
           operation_id: String.t(),
           site: String.t(),
           for_ms: non_neg_integer(),
+          where: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -392,6 +395,7 @@ defmodule RankBridge.Proto.V1.Activity do
             operation_id: "",
             site: "",
             for_ms: 0,
+            where: "",
             __unknown_fields__: []
 
   @impl true
@@ -410,6 +414,7 @@ defmodule RankBridge.Proto.V1.Activity do
       Encode.implicit(0x22, :string, message.operation_id),
       Encode.implicit(0x2A, :string, message.site),
       Encode.implicit(0x30, :uint64, message.for_ms),
+      Encode.implicit(0x3A, :string, message.where),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -447,6 +452,10 @@ defmodule RankBridge.Proto.V1.Activity do
     %{message | for_ms: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 7, 2, raw, _depth) do
+    %{message | where: Decode.value(:string, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -471,7 +480,8 @@ defmodule RankBridge.Proto.V1.Activity do
       {3, :operation, :string, :implicit},
       {4, :operation_id, :string, :implicit},
       {5, :site, :string, :implicit},
-      {6, :for_ms, :uint64, :implicit}
+      {6, :for_ms, :uint64, :implicit},
+      {7, :where, :string, :implicit}
     ]
   end
 end
