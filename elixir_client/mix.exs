@@ -108,6 +108,8 @@ defmodule RankBridge.MixProject do
         RankBridge.CallSite,
         RankBridge.Pending,
         RankBridge.RankStatus,
+        RankBridge.RecordedOperation,
+        RankBridge.ThreadStack,
         RankBridge.Token,
         RankBridge.Traces
       ],

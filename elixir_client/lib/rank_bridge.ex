@@ -61,7 +61,7 @@ defmodule RankBridge do
       RankBridge.Containers,
       {RankBridge.Grouping, only: [:new_group, :destroy_group]},
       {RankBridge.Meshes, only: []},
-      {RankBridge.Generations, only: [:status, :pending, :form, :kill_rank]},
+      {RankBridge.Generations, only: [:status, :pending, :record, :stacks, :form, :kill_rank]},
       RankBridge.Collectives,
       {RankBridge.Coalesced, only: []},
       {RankBridge.Programs, only: []},

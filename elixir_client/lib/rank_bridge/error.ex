@@ -26,7 +26,7 @@ defmodule RankBridge.Error do
     has done, or may have done, the operation.
   """
 
-  alias RankBridge.Error.{RankDetail, Raised}
+  alias RankBridge.Error.{Codes, RankDetail, Raised}
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
@@ -69,11 +69,14 @@ defmodule RankBridge.Error do
           | :protocol
           | :unspecified
 
+  @typedoc "How far an operation came."
+  @type phase :: :check | :admission | :data | :forming | :unspecified
+
   @type t :: %__MODULE__{
           reason: reason(),
           message: String.t(),
           indefinite: boolean(),
-          phase: :check | :admission | :data | :forming | :unspecified,
+          phase: phase(),
           rank: non_neg_integer() | nil,
           group: String.t(),
           operation: String.t(),
@@ -118,16 +121,6 @@ defmodule RankBridge.Error do
           changes?: boolean(),
           begun?: boolean()
         ]
-
-  @reasons Map.new(V1.ErrorCode.mapping(), fn {name, _number} ->
-             "ERROR_CODE_" <> reason = Atom.to_string(name)
-             {name, reason |> String.downcase() |> String.to_atom()}
-           end)
-
-  @phases Map.new(V1.Phase.mapping(), fn {name, _number} ->
-            "PHASE_" <> phase = Atom.to_string(name)
-            {name, phase |> String.downcase() |> String.to_atom()}
-          end)
 
   # Of reasons that can meet in one call to several ranks, the first one here is the cause and the others follow
   # from it: a rank that refuses its arguments, or whose call was cancelled, makes the others miss it.
@@ -231,7 +224,7 @@ defmodule RankBridge.Error do
   @doc "The error of a structured one that a rank sent. A code of a newer protocol is `:unspecified`."
   @spec from_proto(V1.Error.t()) :: t()
   def from_proto(%V1.Error{} = error) do
-    reason = Map.get(@reasons, error.code, :unspecified)
+    reason = Codes.reason(error.code)
     ranks = Enum.map(error.ranks, &RankDetail.from_proto/1)
 
     %__MODULE__{
@@ -239,7 +232,7 @@ defmodule RankBridge.Error do
       rank: if(reason == :peer_lost, do: lost(ranks)) || error.rank,
       message: error.message,
       indefinite: error.indefinite,
-      phase: Map.get(@phases, error.phase, :unspecified),
+      phase: Codes.phase(error.phase),
       group: error.group,
       operation: error.operation,
       operation_id: error.operation_id,

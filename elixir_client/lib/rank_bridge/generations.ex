@@ -3,7 +3,17 @@ defmodule RankBridge.Generations do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Entry, Gang, ManyGroups, Pending, Ranks, RankStatus}
+  alias RankBridge.{
+    Collectives,
+    Entry,
+    Gang,
+    ManyGroups,
+    Pending,
+    Ranks,
+    RankStatus,
+    RecordedOperation,
+    ThreadStack
+  }
 
   @doc "The status of each rank. A rank that cannot be reached is in the list, with an `error`."
   spec_with_bang status(Gang.gang(), keyword()) :: [RankStatus.t()]
@@ -20,6 +30,38 @@ defmodule RankBridge.Generations do
 
   def pending(gang, opts \\ []) do
     Entry.call(gang, :pending, opts, fn view -> Ranks.pending(view, opts) end)
+  end
+
+  @doc """
+  The record of each rank, by rank: its last operations, in the order in which they ended, then those under way, the oldest
+  first. A rank answers whatever the gang is doing, as long as its process runs. If a rank cannot be reached, that is an error,
+  whose `outcomes` say which.
+
+  Options: `:limit`, at most so many operations of each rank, the last ones (0, the default: all that it keeps, 10,000 unless it
+  was started otherwise); `:group`, only those of this group, or of the one of this name (default: those of all groups).
+
+      {:ok, [[last], _of_rank_1]} = RankBridge.record(MyGang, limit: 1)
+      {last.contract, last.site, last.code}
+      #=> {"all_reduce dtype=float32 shape=[4] op=sum", "lib/my_app/training.ex:88", nil}
+  """
+  spec_with_bang record(Gang.gang(), keyword()) :: [[RecordedOperation.t()]]
+
+  def record(gang, opts \\ []) do
+    Entry.call(gang, :record, opts, fn view -> Ranks.record(view, opts) end)
+  end
+
+  @doc """
+  The stacks of the threads of each rank's process that run Python, by rank; the main thread is each rank's first. If a rank
+  cannot be reached, that is an error, as of `record/2`.
+
+      {:ok, [[main | _others], _of_rank_1]} = RankBridge.stacks(MyGang)
+      {main.name, hd(main.frames).function}
+      #=> {"MainThread", "Line._read"}
+  """
+  spec_with_bang stacks(Gang.gang(), keyword()) :: [[ThreadStack.t()]]
+
+  def stacks(gang, opts \\ []) do
+    Entry.call(gang, :stacks, opts, fn view -> Ranks.stacks(view, opts) end)
   end
 
   @doc """

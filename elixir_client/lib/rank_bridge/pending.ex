@@ -11,6 +11,7 @@ defmodule RankBridge.Pending do
   """
 
   alias RankBridge.Error
+  alias RankBridge.Error.Codes
   alias RankBridge.Proto.V1
 
   @type operation :: %{
@@ -18,7 +19,7 @@ defmodule RankBridge.Pending do
           group: String.t(),
           operation_id: String.t(),
           session_id: String.t(),
-          phase: :check | :admission | :data | :unspecified,
+          phase: Error.phase(),
           waited_us: non_neg_integer(),
           remaining_us: non_neg_integer()
         }
@@ -42,8 +43,6 @@ defmodule RankBridge.Pending do
   @enforce_keys [:rank]
   defstruct [:rank, operations: [], admissions: [], error: nil]
 
-  @phases %{PHASE_CHECK: :check, PHASE_ADMISSION: :admission, PHASE_DATA: :data}
-
   @doc "What a rank sent."
   @spec from_proto(non_neg_integer(), V1.ListPendingResponse.t()) :: t()
   def from_proto(rank, %V1.ListPendingResponse{} = response) do
@@ -57,7 +56,7 @@ defmodule RankBridge.Pending do
   defp operation(it) do
     it
     |> Map.take([:operation, :group, :operation_id, :session_id, :waited_us, :remaining_us])
-    |> Map.put(:phase, Map.get(@phases, it.phase, :unspecified))
+    |> Map.put(:phase, Codes.phase(it.phase))
   end
 
   defp admission(it) do

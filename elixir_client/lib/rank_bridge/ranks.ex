@@ -10,8 +10,10 @@ defmodule RankBridge.Ranks do
     Options,
     Pending,
     RankStatus,
+    RecordedOperation,
     Sessions,
-    Telemetry
+    Telemetry,
+    ThreadStack
   }
 
   alias RankBridge.Gang.View
@@ -68,21 +70,73 @@ defmodule RankBridge.Ranks do
     end
   end
 
+  @doc "The record of every rank; an error if one cannot be asked. See `RankBridge.Generations.record/2`."
+  @spec record(View.t(), keyword()) :: {:ok, [[RecordedOperation.t()]]} | {:error, Error.t()}
+  def record(view, opts) do
+    with {:ok, records} <- each_record(view, opts), do: Calls.gathered(records, false)
+  end
+
+  @doc "As `record/2`, with an error in the place of each record that cannot be had."
+  @spec each_record(View.t(), keyword()) ::
+          {:ok, [{non_neg_integer(), {:ok, [RecordedOperation.t()]} | {:error, Error.t()}}]}
+          | {:error, Error.t()}
+  def each_record(view, opts) do
+    with {:ok, opts} <- Options.read(opts, [limit: 0, group: ""], "record"),
+         :ok <- check_limit(opts.limit),
+         :ok <- check_group(opts.group) do
+      request = %V1.GetRecordRequest{limit: opts.limit, group: opts.group}
+      requests = for rank <- View.all_ranks(view), do: {rank, request}
+      call = question(view, V1.DebugService.get_record(), "record", opts.timeout)
+
+      {:ok,
+       for {rank, result} <- Calls.each(view, requests, call) do
+         {rank, with({:ok, response} <- result, do: {:ok, operations(response)})}
+       end}
+    end
+  end
+
+  defp operations(%V1.GetRecordResponse{operations: operations}),
+    do: Enum.map(operations, &RecordedOperation.from_proto/1)
+
+  defp check_limit(limit) when is_integer(limit) and limit in 0..0xFFFF_FFFF, do: :ok
+
+  defp check_limit(other), do: wrong(:limit, "record", "a number of operations, or 0: all", other)
+
+  defp check_group(group) when is_binary(group), do: :ok
+  defp check_group(other), do: wrong(:group, "record", "a group, or its name", other)
+
+  @doc "The stacks of every rank's threads; an error if one cannot be asked. See `RankBridge.Generations.stacks/2`."
+  @spec stacks(View.t(), keyword()) :: {:ok, [[ThreadStack.t()]]} | {:error, Error.t()}
+  def stacks(view, opts) do
+    request = %V1.GetStacksRequest{}
+    ranks = View.all_ranks(view)
+
+    with {:ok, results} <-
+           ask(view, ranks, request, V1.DebugService.get_stacks(), "stacks", opts),
+         {:ok, responses} <- Calls.gathered(results, false) do
+      {:ok,
+       for(%{threads: threads} <- responses, do: Enum.map(threads, &ThreadStack.from_proto/1))}
+    end
+  end
+
   defp describe(view, ranks, opts),
     do:
       ask(view, ranks, %V1.DescribeRankRequest{}, V1.RankService.describe_rank(), "status", opts)
 
   defp ask(view, ranks, request, rpc, operation, opts) do
     with {:ok, opts} <- Options.read(opts, [], operation) do
-      call = %Calls{
-        rpc: rpc,
-        operation: operation,
-        deadline: opts.timeout || view.timeout,
-        changes?: false
-      }
-
+      call = question(view, rpc, operation, opts.timeout)
       {:ok, Calls.each(view, for(rank <- ranks, do: {rank, request}), call)}
     end
+  end
+
+  defp question(view, rpc, operation, timeout) do
+    %Calls{
+      rpc: rpc,
+      operation: operation,
+      deadline: timeout || view.timeout,
+      changes?: false
+    }
   end
 
   @doc "Kills a rank's process; see `RankBridge.Generations.kill_rank/3`."
@@ -103,12 +157,14 @@ defmodule RankBridge.Ranks do
 
   defp check_pid(pid) when is_integer(pid) and pid in 0..0xFFFF_FFFF, do: :ok
 
-  defp check_pid(other) do
+  defp check_pid(other), do: wrong(:pid, "kill_rank", "a process id", other)
+
+  defp wrong(option, operation, expected, got) do
     {:error,
-     Error.refusal(:invalid_argument, ":pid is wrong",
-       operation: "kill_rank",
-       expected: "a process id",
-       got: inspect(other, limit: 3)
+     Error.refusal(:invalid_argument, "#{inspect(option)} is wrong",
+       operation: operation,
+       expected: expected,
+       got: inspect(got, limit: 3)
      )}
   end
 
