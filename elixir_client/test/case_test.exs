@@ -96,6 +96,13 @@ defmodule RankBridge.CaseTest do
 
     assert printed =~ ~r/  pending: barrier on test-\d+, admission, for \d+ ms\n/
     assert printed =~ ~r/test-\d+ waits for ranks 1, 2 in barrier/
+    # What each did last, in the first test and in the second.
+    assert printed =~
+             ~r/ +last operations in group test-\d+:\n +rank 0:\n +barrier(, \S+)?: in admission, called \d+ ms ago\n +rank 1: none\n/
+
+    assert printed =~
+             ~r/all_reduce dtype=float32 shape=\[1\] op=sum, \S*failing.exs:\d+: done in \d+ ms, called \d+ ms ago\n +barrier.*: peer_lost after \d+ ms/
+
     assert printed =~ ~r/rank 0: pid \d+, generation \d over: .*rank 2 is lost/
 
     assert printed =~

@@ -23,7 +23,8 @@ defmodule RankBridge.Case do
 
   After a test that failed, or that lost a rank, the ranks are formed again. Groups, and refs in the ranks' shared sessions, that a
   test leaves behind are its error. The report of a test that failed says of every rank its process and generation, what it has not
-  answered yet, and which ranks groups wait for.
+  answered yet, which ranks groups wait for, and its last operations in the test's group: each one's line of code, how it ended or
+  how far it has come, and when the rank accepted it.
 
   ## Options
 

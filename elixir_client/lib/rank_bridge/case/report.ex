@@ -1,8 +1,11 @@
 defmodule RankBridge.Case.Report do
-  @moduledoc "How the ranks of a test were when it failed: each one's process and generation, and which ranks wait for which."
+  @moduledoc """
+  How the ranks of a test were when it failed: each one's process and generation, which ranks wait for which, and what each rank
+  did last in the test's group.
+  """
 
   alias RankBridge.{Generations, Pending, RankStatus}
-  alias RankBridge.Case.Lent
+  alias RankBridge.Case.{LastOperations, Lent}
 
   @type t :: %__MODULE__{message: String.t()}
 
@@ -32,7 +35,9 @@ defmodule RankBridge.Case.Report do
           ["not reached: #{Exception.message(error)}"]
       end
 
-    %__MODULE__{message: Enum.join(["#{lent.wanted}, group #{lent.group}" | lines], "\n")}
+    last = LastOperations.lines(lent, @patience)
+    head = "#{lent.wanted}, group #{lent.group}"
+    %__MODULE__{message: Enum.join([head | lines] ++ last, "\n")}
   end
 
   defp rank({%RankStatus{error: nil} = status, %Pending{error: nil} = pending}) do
