@@ -13,7 +13,7 @@ from tests.support.gangs import RunningGang, up
 from tests.support.waiting import until
 
 import rankbridge
-from rankbridge import Activity, PeerMissingError, RankBridgeError
+from rankbridge import Activity, CallCancelledError, PeerMissingError, RankBridgeError
 
 
 @pytest.fixture(scope="module", params=["fake4", "gloo4"])
@@ -60,7 +60,8 @@ def test_a_rank_that_waits_elsewhere_is_shown_there_with_its_line(gang: rankbrid
     elsewhere = gang[3].start("barrier", group=pair, operation_id="elsewhere" + pair.name)
     until(lambda: any(it.phase == "admission" for it in gang[3].pending().operations))
     error = barrier_without(gang, 3)
-    elsewhere.cancel()
+    assert gang[3].cancel("elsewhere" + pair.name)
+    assert isinstance(elsewhere.exception(), CallCancelledError)
     (activity,) = missing(error).values()
     assert (activity.doing, activity.group, activity.operation) == ("waiting", pair.name, "barrier")
     assert activity.operation_id == "elsewhere" + pair.name

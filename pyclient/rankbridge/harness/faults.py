@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rankbridge import RankBridgeError, Ref
+from rankbridge import RankBridgeError, Ref, UnknownOperationError
 from rankbridge.harness.connections import NotPermittedError, close_between, close_link
 from rankbridge.harness.consistency import MOST_FILLERS, ranks_of
 from rankbridge.harness.gangs import RunningGang
@@ -177,9 +177,19 @@ class Injector:
         if "partition" in fault:
             _part(self._pids, *fault["partition"])
         for rank in fault.get("cancel", ()):
-            self._gang.client[rank].cancel(self._operation_id)
+            self._cancel(rank)
         if "slow" in fault:
             self._slow([self._pids[rank] for rank in fault["slow"]])
+
+    def _cancel(self, rank: int) -> None:
+        """Withdraws a rank's call as soon as the rank has it. Raises UnknownOperationError: the step ended before."""
+        while True:
+            try:
+                self._gang.client[rank].cancel(self._operation_id)
+                return
+            except UnknownOperationError:
+                if self._over.wait(_POLL_S):
+                    raise
 
     def _slow(self, pids: Sequence[int]) -> None:
         while not self._over.wait(_SLOW_S):

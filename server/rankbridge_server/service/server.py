@@ -71,6 +71,7 @@ _OPTIONS = [
 
 _PACKAGE = [
     "Collective",
+    "Debug",
     "Function",
     "Gang",
     "Graph",
