@@ -118,8 +118,8 @@ class Activity:
         operation_id: Id of that operation.
         site: The line of code that called for it. Empty: not said.
         for_ms: For how long, in milliseconds; of "silent", how long others waited for its answer.
-        where: Of "function", where it is: the innermost line of the user's own code, "data.py:88 in next_batch". Empty:
-            not known.
+        where: Of "function", where it is: the innermost line of the user's own code, "data.py:88 in next_batch". Of
+            "idle", where the script is of a job to which the rank was attached. Empty: not known.
     """
 
     doing: str

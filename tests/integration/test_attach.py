@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang
-from rankbridge.errors import RankBridgeError
+from rankbridge.errors import PeerMissingError, RankBridgeError
 
 SIZE = 4
 
@@ -48,6 +49,15 @@ def works(gang: Gang) -> bool:
     gang.barrier()
     refs = gang.put([np.full(3, rank, np.float32) for rank in range(SIZE)])
     return results(gang, gang.all_reduce(refs)) == [[6.0] * 3] * SIZE
+
+
+def test_of_a_missing_rank_it_is_said_where_its_script_is(gang: Gang) -> None:
+    error = gang[0].start("barrier", timeout=0.2).exception()
+    assert isinstance(error, PeerMissingError)
+    activities = [it.activity for it in error.ranks if it.state == "missing"]
+    assert [it and it.doing for it in activities] == ["idle"] * (SIZE - 1)
+    assert all(it and re.fullmatch(r"foreign_job\.py:\d+ in \w+", it.where) for it in activities)
+    assert re.search(r"it has no call, for [\d.]+ s; its script is at foreign_job\.py:\d+ in ", str(error))
 
 
 def test_a_jobs_groups_are_found_by_name(gang: Gang) -> None:

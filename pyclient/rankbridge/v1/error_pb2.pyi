@@ -287,8 +287,8 @@ class Activity(google.protobuf.message.Message):
     for_ms: builtins.int
     """For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known."""
     where: builtins.str
-    """With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". Empty:
-    not known.
+    """With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". With
+    IDLE, where the script is of a job to which the rank was attached. Empty: not known.
     """
     def __init__(
         self,

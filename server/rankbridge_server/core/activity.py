@@ -22,7 +22,8 @@ class Activity:
     """What one rank does. `seconds`: for how long; with SILENT, how long others waited for its answer.
 
     `group`, `operation`, `operation_id`, `site`: of what it waits for or runs; with FUNCTION, `operation` is the
-    function's name, and `where` the innermost line of the user's code at which it is.
+    function's name. `where`: the innermost line of the user's code at which the function is; with IDLE, at which the
+    script of the job is whose process this is.
     """
 
     doing: Doing
@@ -37,7 +38,8 @@ class Activity:
         at = f" at {self.site}" if self.site else ""
         match self.doing:
             case Doing.IDLE:
-                return f"it has no call, for {self.seconds:.1f} s"
+                script = f"; its script is at {self.where}" if self.where else ""
+                return f"it has no call, for {self.seconds:.1f} s{script}"
             case Doing.WAITING:
                 return f"it waits in {self.operation} on {self.group}, for {self.seconds:.1f} s{at}"
             case Doing.RUNNING:

@@ -32,7 +32,8 @@ class Generation:
     """A formed generation. Safe to call from any thread.
 
     `data_timeout`: seconds that the backend may take for one operation, whatever the caller's timeout is. `lost`:
-    called when the generation ends because a rank was lost. `events`: the log for its events.
+    called when the generation ends because a rank was lost. `events`: the log for its events. `script`: says at which
+    line the script of the job is whose process this is; empty: it is no job's.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Generation:
         data_timeout: float,
         lost: Callable[[], object],
         events: EventLog,
+        script: Callable[[], str],
     ) -> None:
         self.number = number
         self.rank = rank
@@ -54,6 +56,7 @@ class Generation:
         self._data_timeout = data_timeout
         self._lost = lost
         self._events = events
+        self._script = script
         self._announced = False
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
@@ -254,7 +257,8 @@ class Generation:
         """What this rank does while members of a group wait for it. Takes no lock, and never waits."""
         pending = self._pending.copy()
         if not pending:
-            return Activity(doing=Doing.IDLE, seconds=time.monotonic() - self._idle_since)
+            seconds = time.monotonic() - self._idle_since
+            return Activity(doing=Doing.IDLE, seconds=seconds, where=self._script())
         # One that is queued waits for what is before it.
         task = min(pending, key=lambda it: (it.phase is Phase.CHECK, it.place.group != group, it.began))
         began = task.entered or task.began

@@ -96,7 +96,8 @@ class Rank:
     called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
-    trace, when it is done, and with its place there. `functions`: the user's own; None: there are none.
+    trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
+    at which line the script of the job is whose process this is; empty: it is no job's.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Rank:
         metrics: Metrics | None = None,
         trace: Callable[[Task, str], None] | None = None,
         functions: Functions | None = None,
+        script: Callable[[], str] = lambda: "",
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -138,6 +140,7 @@ class Rank:
         self._make_links = make_links
         self._data_timeout = data_timeout
         self._lost = lost
+        self._script = script
         self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
         # Of the owner, and of each guest by its home: one cannot make another's be forgotten.
@@ -325,6 +328,7 @@ class Rank:
             data_timeout=self._data_timeout,
             lost=self._lost,
             events=self.events,
+            script=self._script,
             on_message=self._receive,
         )
         with self._lock:

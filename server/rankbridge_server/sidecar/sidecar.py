@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import resource
+import threading
 from collections.abc import Callable, Sequence
 
 from ..core.audit import Audit
 from ..core.coordinator import Backend, GroupDescription
 from ..core.events import Kind
 from ..core.functions.functions import Functions
+from ..core.functions.raised import place_of
 from ..core.groups import forming
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
@@ -57,6 +59,7 @@ class Sidecar:
             metrics=Metrics() if settings.metrics else None,
             trace=self._traces.done if self._traces is not None else None,
             functions=functions,
+            script=(lambda: "") if settings.own_process else _script,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
@@ -104,6 +107,10 @@ class Sidecar:
         self._server.stop(grace=0.5)
         if self._traces is not None:
             self._traces.close()
+
+
+def _script() -> str:
+    return place_of(threading.main_thread().ident or 0)
 
 
 def _open_many_files() -> None:

@@ -76,6 +76,7 @@ class Preparation:
         data_timeout: float,
         lost: Callable[[], object],
         events: EventLog,
+        script: Callable[[], str],
         on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:
         """Connects all groups and verifies them. `timeout`: seconds for everything. Raises FORMING_FAILED."""
@@ -87,7 +88,7 @@ class Preparation:
             got = [address.rank for address in addresses]
             raise self._failed(invalid("addresses must be of all ranks, in order", got=str(got)))
         generation = Generation(
-            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
+            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events, script
         )
         try:
             links.start(

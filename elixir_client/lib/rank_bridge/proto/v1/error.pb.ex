@@ -369,8 +369,8 @@ defmodule RankBridge.Proto.V1.Activity do
     * `operation_id` - Id of that operation. Empty: it has none.
     * `site` - The line of code that called for it. Empty: not said.
     * `for_ms` - For how long, in milliseconds; with SILENT, how long others waited for its answer. 0 with STOPPED: not known.
-    * `where` - With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". Empty:
-      not known.
+    * `where` - With FUNCTION, where the function is: the innermost line of the user's own code, "data.py:88 in next_batch". With
+      IDLE, where the script is of a job to which the rank was attached. Empty: not known.
   """
 
   @behaviour RankBridge.Protobuf.Message
