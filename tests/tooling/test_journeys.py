@@ -78,7 +78,6 @@ def run(server: Path, host: Path, *command: str, folder: Path | None = None) -> 
     return done.stdout
 
 
-@pytest.mark.sampled
 def test_python(server: Path, host: Path) -> None:
     program = marked("README.md", "python example", "python")
     # The page's gang has four ranks.
@@ -86,17 +85,15 @@ def test_python(server: Path, host: Path) -> None:
     assert run(server, host, "python", "-c", program) == "[1. 4.]\n"
 
 
-@pytest.mark.sampled
 def test_shell(server: Path, host: Path) -> None:
     program = marked("README.md", "call example", "sh")
     assert run(server, host, "bash", "-euc", program).splitlines() == ["[3.0, 3.0]"] * 2
 
 
-@pytest.mark.sampled
 def test_the_operators_questions(server: Path, host: Path) -> None:
     page = (ROOT / "docs" / "operator.md").read_text()
     rows = re.findall(r"^\| (\d+) \| .*? \| (.*) \|$", page, re.MULTILINE)
-    assert [int(number) for number, _ in rows] == list(range(1, 13))
+    assert [int(number) for number, _ in rows] == list(range(1, 14))
     for _, answer in rows:
         words = re.findall(r"`rankbridge ([^`]*)`", answer)[0].split()
         if words[0] != "events":
@@ -113,7 +110,6 @@ def test_the_operators_questions(server: Path, host: Path) -> None:
             following.send_signal(signal.SIGINT)
 
 
-@pytest.mark.sampled
 def test_torchrun(server: Path, host: Path, tmp_path: Path) -> None:
     command = marked("docs/torchrun.md", "command", "sh").split()
     with subprocess.Popen(
@@ -147,7 +143,6 @@ def protos(server: Path) -> Path:
     return folder
 
 
-@pytest.mark.sampled
 def test_ruby(server: Path, host: Path, tmp_path: Path) -> None:
     if shutil.which("ruby") is None or shutil.which("grpc_tools_ruby_protoc") is None:
         pytest.skip("Ruby, its gRPC or the generator is not installed")
@@ -160,7 +155,6 @@ def test_ruby(server: Path, host: Path, tmp_path: Path) -> None:
     assert printed == block("docs/clients.md", "text")
 
 
-@pytest.mark.sampled
 def test_node(server: Path, host: Path, tmp_path: Path) -> None:
     project = node_project.install(ROOT / "tests" / "cross_language" / "node")
     # Node looks for packages beside the program.
