@@ -63,8 +63,9 @@ def test_a_failed_operation_is_recorded_with_its_error(gang: Gang) -> None:
 
 def test_what_waits_is_in_the_record_without_an_end(gang: Gang) -> None:
     waiting = gang[0].start("barrier", timeout=20.0)
-    until(lambda: gang[0].record(limit=1)[0].announced is not None)
+    until(lambda: [it.phase for it in gang[0].record(limit=1) if it.done is None] == ["admission"])
     (it,) = gang[0].record(limit=1)
+    assert it.announced is not None
     assert (it.operation, it.phase, it.entered, it.done) == ("barrier", "admission", None, None)
     others = [gang[rank].start("barrier", timeout=20.0) for rank in range(1, SIZE)]
     for each in (waiting, *others):

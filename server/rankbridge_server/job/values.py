@@ -146,7 +146,7 @@ def _check_plain(tensor: torch.Tensor, where: str) -> None:
 
 def _by_value(tensor: torch.Tensor, where: str) -> tensor_pb2.Tensor:
     _check_plain(tensor, where)
-    own = tensor.detach().cpu().contiguous()
+    own = cloned(tensor).cpu()
     spec = spec_of(own)
     data = own.reshape(-1).view(torch.uint8).numpy().tobytes() if own.numel() else b""
     message = wire.pack_tensor_spec(spec)

@@ -47,6 +47,17 @@ def test_tensors_of_every_dtype_come_back(dtype: torch.dtype, shape: tuple[int, 
     assert found.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr() or not tensor.numel()
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [torch.tensor([1 + 2j]).conj(), torch.tensor([1 + 2j]).conj().imag],
+    ids=["conjugate", "negative"],
+)
+def test_a_tensor_that_is_to_be_changed_when_it_is_read_is_changed(tensor: torch.Tensor) -> None:
+    found = there_and_back(tensor)
+    assert found.tolist() == tensor.tolist()
+    assert TENSORS.copied(tensor).is_conj() is TENSORS.copied(tensor).is_neg() is False  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("copied", [TENSORS.copied, cloned], ids=["for refs", "for states"])
 def test_a_view_becomes_a_tensor_of_its_own(copied: Callable[[torch.Tensor], Any]) -> None:
     whole = torch.arange(6.0).reshape(2, 3).requires_grad_()
