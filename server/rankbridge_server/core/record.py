@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -57,25 +58,23 @@ class Recorded(NamedTuple):
 
 
 class Record:
-    """Keeps the last `size` operations that have ended. Thread-safe, without a lock."""
+    """Keeps the last `size` operations that have ended. Thread-safe.
+
+    `ended`: how many have ended so far.
+    """
 
     def __init__(self, size: int) -> None:
-        self._ring: list[tuple[int, Recorded] | None] = [None] * size
-        self._numbers = itertools.count()
-        self._last = -1
-
-    @property
-    def ended(self) -> int:
-        """How many operations have ended so far."""
-        return self._last + 1
+        self.ended = 0
+        self._kept: deque[Recorded] = deque(maxlen=size)
+        self._lock = threading.Lock()
 
     def add(self, task: Task) -> None:
         """Keeps a task that is done."""
-        number = next(self._numbers)
-        if self._ring:
-            self._ring[number % len(self._ring)] = number, Recorded.of(task, time.monotonic())
-        self._last = number
+        with self._lock:
+            self._kept.append(Recorded.of(task, time.monotonic()))
+            self.ended += 1
 
     def entries(self) -> Sequence[Recorded]:
         """What is kept, in the order in which it ended."""
-        return [entry for _, entry in sorted(filter(None, self._ring.copy()), key=lambda it: it[0])]
+        with self._lock:
+            return list(self._kept)
