@@ -95,8 +95,7 @@ class Table:
             return [(place, arrival, *self.failed[arrival.operation_id], ())]
         refused = self._refused_to(place, arrival.operation_id)
         if refused is not None:
-            it = self.failed[arrival.operation_id] = refused.ruling, tuple(m.arrival for m in refused.members)
-            return [(place, arrival, *it, ())]
+            return [*self._fail(arrival.operation_id, refused), (place, arrival, *_said(refused))]
         self.waiters[place] = Waiter(arrival, now)
         if len(self.waiters) < self.size:
             return []
@@ -124,6 +123,9 @@ class Table:
             came_for_it = [at for at, it in self.waiters.items() if it.arrival.operation_id == operation_id]
             if not any(self._times(at, operation_id) < times for at in came_for_it):
                 return []
+        return self._fail(operation_id, verdict)
+
+    def _fail(self, operation_id: str, verdict: Verdict) -> list[Said]:
         members = tuple(member.arrival for member in verdict.members)
         self.failed.setdefault(operation_id, (verdict.ruling, members))
         came = {place: it for place, it in self.waiters.items() if it.arrival.operation_id == operation_id}

@@ -261,6 +261,16 @@ def test_who_refused_and_comes_after_others_have_learned_of_it_is_ruled_as_they_
         assert [it.verdict for it in replies] == [refused_by(1)]
 
 
+def test_who_has_called_it_anew_is_released_when_anothers_refusal_becomes_the_verdict_of_all() -> None:
+    admission = Admission(3)
+    for place in (0, 1):
+        assert admission.refuse("a", refused_by(place)) == []
+    assert admission.arrive(0, arrival(operation_id="a"), now=0) == []
+    replies = admission.arrive(2, arrival(operation_id="a"), now=1)
+    assert [(it.rank_in_group, it.verdict) for it in replies] == [(0, refused_by(1)), (2, refused_by(1))]
+    assert admission.deadline is None
+
+
 @pytest.mark.parametrize("late", [1, 2])
 def test_what_all_refuse_may_be_called_again_however_late_refusals_come(late: int) -> None:
     admission = Admission(3)

@@ -182,10 +182,12 @@ class Admission:
         if rank_in_group in self._arrivals:
             raise ValueError(f"rank_in_group {rank_in_group} came twice: {arrival}")
         failed = self._failed.get(arrival.operation_id) if self._failed and arrival.operation_id else None
-        if self._refused and failed is None:
-            failed = self._refused_to(rank_in_group, arrival.operation_id)
         if failed is not None:
             return [Reply(rank_in_group, arrival, failed)]
+        if self._refused:
+            refused = self._refused_to(rank_in_group, arrival.operation_id)
+            if refused is not None:
+                return [*self._fail(arrival.operation_id, refused), Reply(rank_in_group, arrival, refused)]
         self._arrivals[rank_in_group] = arrival
         if len(self._arrivals) == self._size:
             if self._straggling_noticed:
@@ -214,23 +216,30 @@ class Admission:
         """
         if not operation_id or operation_id == self._last_go:
             return []
-        came = {rank: it for rank, it in self._arrivals.items() if it.operation_id == operation_id}
         kept = verdict.ruling is Ruling.REFUSED and operation_id not in self._failed
-        if kept and not self._count(operation_id, verdict, came):
+        if kept and not self._count(operation_id, verdict):
             return []
+        return self._fail(operation_id, verdict)
+
+    def _fail(self, operation_id: str, verdict: Verdict) -> list[Reply]:
+        """Makes `verdict` that of all members; returns the replies to those that have come for the operation."""
+        came = self._came_for(operation_id)
         for rank in came:
             del self._arrivals[rank], self._due[rank]
         self._look_again()
         self._remember((operation_id,), verdict)
         return [Reply(rank, arrival, verdict) for rank, arrival in came.items()]
 
-    def _count(self, operation_id: str, verdict: Verdict, came: Iterable[int]) -> bool:
-        """Stores a refusal; returns whether it holds for a member that `came`."""
+    def _came_for(self, operation_id: str) -> dict[int, Arrival]:
+        return {rank: it for rank, it in self._arrivals.items() if it.operation_id == operation_id}
+
+    def _count(self, operation_id: str, verdict: Verdict) -> bool:
+        """Stores a refusal; returns whether it holds for a member that has come."""
         refusals = self._refused.setdefault(operation_id, {})
         place = verdict.members[0].rank_in_group
         times = refusals[place].times + 1 if place in refusals else 1
         refusals[place] = _Refusal(times, verdict)
-        if any(rank not in refusals or refusals[rank].times < times for rank in came):
+        if any(rank not in refusals or refusals[rank].times < times for rank in self._came_for(operation_id)):
             return True
         if len(refusals) == self._size and len({it.times for it in refusals.values()}) == 1:
             # The refusal holds for no member any more.
@@ -240,13 +249,12 @@ class Admission:
         return False
 
     def _refused_to(self, rank_in_group: int, operation_id: str) -> Verdict | None:
-        """The refusal that holds for a member; from now on it is the verdict of all members."""
+        """The refusal that holds for a member."""
         refusals = self._refused.get(operation_id, {})
         mine = refusals[rank_in_group].times if rank_in_group in refusals else 0
         for place, it in refusals.items():
             came = self._arrivals.get(place)
             if it.times > mine and (came is None or came.operation_id != operation_id):
-                self._remember((operation_id,), it.verdict)
                 return it.verdict
         return None
 
