@@ -29,6 +29,7 @@ from rankbridge_server.core.operations.outcome import Outcome
 from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import VERDICT_GRACE, Task
+from rankbridge_server.links.sockets import SocketLinks
 
 DEFINITE = {ErrorCode.MISMATCH, ErrorCode.PEER_MISSING, ErrorCode.CANCELLED}
 EXPECTED = {
@@ -48,7 +49,8 @@ class Call:
     """One submission of one operation to one process.
 
     `slow`: seconds that its rank still takes when the data is there. `given`: what its ref held when it entered
-    the backend. `value`: what it committed.
+    the backend. `value`: what it committed. `formed`: of which forming its generation is; numbers begin anew once all
+    processes of a gang are others.
     """
 
     process: Member
@@ -64,6 +66,7 @@ class Call:
     task: Task | None = None
     first: bool = False
     generation: int = 0
+    formed: bytes = b""
     members: int = 0
     rank_in_group: int = 0
     runs: int = 0
@@ -103,6 +106,9 @@ class History:
             assert not isinstance(inner, Transfer | LocalPlan | FunctionPlan)
             call.first = True
             call.generation = site.generation.number
+            links = site.generation.links
+            assert isinstance(links, SocketLinks)
+            call.formed = links._secret
             call.members = site.size
             call.rank_in_group = site.membership.rank_in_group
             return _Watched(self, call, inner, args.ref_id)
@@ -136,11 +142,11 @@ class History:
             assert call.task is not None
             assert call.task.done, f"answered but never done: {call}"
 
-    def _operations(self) -> dict[tuple[int, str, str], list[Call]]:
-        operations: dict[tuple[int, str, str], list[Call]] = {}
+    def _operations(self) -> dict[tuple[bytes, str, str], list[Call]]:
+        operations: dict[tuple[bytes, str, str], list[Call]] = {}
         for call in self.calls:
             if call.first and call.refused is None:
-                operations.setdefault((call.generation, call.group, call.operation_id), []).append(call)
+                operations.setdefault((call.formed, call.group, call.operation_id), []).append(call)
         return operations
 
     def _check_call(self, call: Call) -> None:

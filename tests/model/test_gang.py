@@ -346,3 +346,31 @@ class GangMachine(RuleBasedStateMachine):
 
 TestGang = GangMachine.TestCase
 TestGang.settings = GANG
+
+
+def test_when_all_processes_are_others_a_generation_of_the_same_number_is_another() -> None:
+    state = GangMachine()
+    try:
+        state.begin(size=2, seed=0)
+        state.call(
+            absent=(),
+            delivered=True,
+            formed=True,
+            group="world",
+            in_place=False,
+            odd=None,
+            session=False,
+            slow=0.0,
+            switches=None,
+            timeout=6.0,
+        )
+        for place in (0, 1):
+            state.trouble(place=place, switches=None, trouble="kill")
+        state.form(fault=None, resumed=True, survivors_only=False, switches=None)
+        state.call_again(
+            back=0, group="world", in_place=False, op=ReduceOp.SUM, place=0, session=False, switches=None
+        )
+        state.nothing_is_wrong()
+        assert [it.generation for it in state.history.calls] == [1, 1, 1]
+    finally:
+        state.teardown()
