@@ -105,6 +105,12 @@ from rankbridge._plan.status import (
 from rankbridge._plan.tensor import Array as Array, Tensor as Tensor, TensorLike as TensorLike
 from rankbridge._plan.timeline import TimelineEntry as TimelineEntry, timeline as timeline
 from rankbridge._plan.values import PyValue as PyValue, from_value as from_value, to_value as to_value
+from rankbridge._plan.verdict import (
+    Culprit as Culprit,
+    Verdict as Verdict,
+    VerdictSide as VerdictSide,
+    VerdictWait as VerdictWait,
+)
 from rankbridge._sync.compat.vllm import GroupCoordinator as GroupCoordinator
 from rankbridge._sync.events import Events as Events
 from rankbridge._sync.function import FunctionCall as FunctionCall, Reports as Reports

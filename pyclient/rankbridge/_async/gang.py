@@ -61,6 +61,7 @@ from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
+from rankbridge._plan.verdict import Verdict
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
@@ -869,6 +870,27 @@ class AsyncGang(GangCore[AsyncRank]):
             GangError: Some ranks could not be reached; its `outcomes` have the others.
         """
         return await self._channels.run_all(self._on(self._all(), ops.stacks))
+
+    async def diagnose(self, *, patience: float = 2.0) -> Verdict:
+        """Says what is wrong: which rank keeps which others waiting, in which call, and what it does instead.
+
+        Every rank is looked at twice, 0.2 s apart; one that does not answer within 2 s is judged by what the others and
+        its host know of it. If nobody waits, the verdict is on what has failed last in a group.
+
+        Args:
+            patience: Seconds that ranks may wait for each other without being called stuck.
+
+        Raises:
+            GangError: No rank could be reached.
+        """
+        outcomes = await self._channels.outcomes(self._on(self._all(), ops.evidence))
+        answered = {it.rank: it.value for it in outcomes if it.error is None and it.value is not None}
+        if not answered:
+            raise gang_error(outcomes)
+        (call,) = self._on(
+            [min(answered)], lambda scope: ops.diagnose(scope, answered.values(), patience=patience)
+        )
+        return await self._channels.run(call)
 
     async def metrics(self) -> list[list[MetricFamily]]:
         """Asks every rank for what it has counted, if it was started with ``--metrics``, and what it holds.

@@ -92,10 +92,15 @@ def stacks_from_wire(stacks: debug_service_pb2.GetStacksResponse) -> list[Thread
         ThreadStack(
             name=it.name,
             native_id=it.native_id,
-            frames=tuple(StackFrame(**fields_of(StackFrame, one)) for one in it.frames),
+            frames=tuple(map(frame_from_wire, it.frames)),
         )
         for it in stacks.threads
     ]
+
+
+def frame_from_wire(frame: debug_service_pb2.StackFrame) -> StackFrame:
+    """Reads a call in a stack."""
+    return StackFrame(**fields_of(StackFrame, frame))
 
 
 def _operation(it: debug_service_pb2.RecordedOperation) -> RecordedOperation:

@@ -7,8 +7,10 @@ import builtins
 import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import rankbridge.v1.error_pb2
+import rankbridge.v1.rank_service_pb2
 import sys
 import typing
 
@@ -18,6 +20,162 @@ else:
     import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _VerdictKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _VerdictKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_VerdictKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    VERDICT_KIND_UNSPECIFIED: _VerdictKind.ValueType  # 0
+    """Not said. Never sent."""
+    VERDICT_KIND_HEALTHY: _VerdictKind.ValueType  # 1
+    """Nobody waits for long, and nothing has failed."""
+    VERDICT_KIND_NEVER_CALLED: _VerdictKind.ValueType  # 2
+    """Others wait for a rank that has not called; its condition says why."""
+    VERDICT_KIND_MISMATCH_KIND: _VerdictKind.ValueType  # 3
+    """Members asked for different kinds of operation."""
+    VERDICT_KIND_MISMATCH_SHAPE: _VerdictKind.ValueType  # 4
+    """Members asked for different shapes or sizes."""
+    VERDICT_KIND_MISMATCH_DTYPE: _VerdictKind.ValueType  # 5
+    """Members asked for different dtypes."""
+    VERDICT_KIND_MISMATCH_OP: _VerdictKind.ValueType  # 6
+    """Members asked for different reduce ops."""
+    VERDICT_KIND_MISMATCH_ROOT: _VerdictKind.ValueType  # 7
+    """Members named different roots."""
+    VERDICT_KIND_MISMATCH_TERMS: _VerdictKind.ValueType  # 8
+    """Members differ in something else that they must agree on."""
+    VERDICT_KIND_MEMBERSHIP: _VerdictKind.ValueType  # 9
+    """Ranks know a group by one name with different members."""
+    VERDICT_KIND_ORDER: _VerdictKind.ValueType  # 10
+    """Ranks called the same in another order."""
+    VERDICT_KIND_ORDER_INVERSION: _VerdictKind.ValueType  # 11
+    """Ranks wait for each other in a circle."""
+    VERDICT_KIND_P2P_UNMATCHED: _VerdictKind.ValueType  # 12
+    """A send and a receive that do not meet."""
+    VERDICT_KIND_RENDEZVOUS: _VerdictKind.ValueType  # 13
+    """A rank does not come to the beginning of the job."""
+    VERDICT_KIND_SLOW: _VerdictKind.ValueType  # 14
+    """The gang moves, and one rank keeps the others waiting."""
+    VERDICT_KIND_NETWORK: _VerdictKind.ValueType  # 15
+    """The network between ranks."""
+    VERDICT_KIND_UNKNOWN: _VerdictKind.ValueType  # 16
+    """Nothing is certain; what was seen is in `evidence`."""
+
+class VerdictKind(_VerdictKind, metaclass=_VerdictKindEnumTypeWrapper):
+    """What is wrong with a gang."""
+
+VERDICT_KIND_UNSPECIFIED: VerdictKind.ValueType  # 0
+"""Not said. Never sent."""
+VERDICT_KIND_HEALTHY: VerdictKind.ValueType  # 1
+"""Nobody waits for long, and nothing has failed."""
+VERDICT_KIND_NEVER_CALLED: VerdictKind.ValueType  # 2
+"""Others wait for a rank that has not called; its condition says why."""
+VERDICT_KIND_MISMATCH_KIND: VerdictKind.ValueType  # 3
+"""Members asked for different kinds of operation."""
+VERDICT_KIND_MISMATCH_SHAPE: VerdictKind.ValueType  # 4
+"""Members asked for different shapes or sizes."""
+VERDICT_KIND_MISMATCH_DTYPE: VerdictKind.ValueType  # 5
+"""Members asked for different dtypes."""
+VERDICT_KIND_MISMATCH_OP: VerdictKind.ValueType  # 6
+"""Members asked for different reduce ops."""
+VERDICT_KIND_MISMATCH_ROOT: VerdictKind.ValueType  # 7
+"""Members named different roots."""
+VERDICT_KIND_MISMATCH_TERMS: VerdictKind.ValueType  # 8
+"""Members differ in something else that they must agree on."""
+VERDICT_KIND_MEMBERSHIP: VerdictKind.ValueType  # 9
+"""Ranks know a group by one name with different members."""
+VERDICT_KIND_ORDER: VerdictKind.ValueType  # 10
+"""Ranks called the same in another order."""
+VERDICT_KIND_ORDER_INVERSION: VerdictKind.ValueType  # 11
+"""Ranks wait for each other in a circle."""
+VERDICT_KIND_P2P_UNMATCHED: VerdictKind.ValueType  # 12
+"""A send and a receive that do not meet."""
+VERDICT_KIND_RENDEZVOUS: VerdictKind.ValueType  # 13
+"""A rank does not come to the beginning of the job."""
+VERDICT_KIND_SLOW: VerdictKind.ValueType  # 14
+"""The gang moves, and one rank keeps the others waiting."""
+VERDICT_KIND_NETWORK: VerdictKind.ValueType  # 15
+"""The network between ranks."""
+VERDICT_KIND_UNKNOWN: VerdictKind.ValueType  # 16
+"""Nothing is certain; what was seen is in `evidence`."""
+Global___VerdictKind: typing_extensions.TypeAlias = VerdictKind
+
+class _Condition:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ConditionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Condition.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    CONDITION_UNSPECIFIED: _Condition.ValueType  # 0
+    """Not said. Never sent."""
+    CONDITION_ASLEEP: _Condition.ValueType  # 1
+    """It sleeps until a time."""
+    CONDITION_SPINNING: _Condition.ValueType  # 2
+    """It runs, and calls no collective."""
+    CONDITION_BLOCKED_READ: _Condition.ValueType  # 3
+    """It waits for input: of a file, a pipe, a socket."""
+    CONDITION_LOCK: _Condition.ValueType  # 4
+    """It waits for a lock."""
+    CONDITION_GIL_HELD: _Condition.ValueType  # 5
+    """A thread of it holds Python's lock, and waits."""
+    CONDITION_STOPPED: _Condition.ValueType  # 6
+    """It is stopped by a signal or a debugger."""
+    CONDITION_DEAD: _Condition.ValueType  # 7
+    """It has ended by a signal or with a failure."""
+    CONDITION_EXITED: _Condition.ValueType  # 8
+    """It has ended normally."""
+    CONDITION_TEARDOWN: _Condition.ValueType  # 9
+    """It is on its way out."""
+    CONDITION_WAITING_FOR_CHILD: _Condition.ValueType  # 10
+    """It waits for a process that it has started."""
+    CONDITION_STARVED: _Condition.ValueType  # 11
+    """It is ready to run, and has no CPU."""
+    CONDITION_IN_COLLECTIVE: _Condition.ValueType  # 12
+    """It is in a collective."""
+    CONDITION_IDLE: _Condition.ValueType  # 13
+    """It has no call: its controller has not called it."""
+    CONDITION_SILENT: _Condition.ValueType  # 14
+    """It does not answer, and what it does cannot be seen from outside."""
+    CONDITION_UNKNOWN: _Condition.ValueType  # 15
+    """It is not known."""
+
+class Condition(_Condition, metaclass=_ConditionEnumTypeWrapper):
+    """What a rank does instead of what others wait for."""
+
+CONDITION_UNSPECIFIED: Condition.ValueType  # 0
+"""Not said. Never sent."""
+CONDITION_ASLEEP: Condition.ValueType  # 1
+"""It sleeps until a time."""
+CONDITION_SPINNING: Condition.ValueType  # 2
+"""It runs, and calls no collective."""
+CONDITION_BLOCKED_READ: Condition.ValueType  # 3
+"""It waits for input: of a file, a pipe, a socket."""
+CONDITION_LOCK: Condition.ValueType  # 4
+"""It waits for a lock."""
+CONDITION_GIL_HELD: Condition.ValueType  # 5
+"""A thread of it holds Python's lock, and waits."""
+CONDITION_STOPPED: Condition.ValueType  # 6
+"""It is stopped by a signal or a debugger."""
+CONDITION_DEAD: Condition.ValueType  # 7
+"""It has ended by a signal or with a failure."""
+CONDITION_EXITED: Condition.ValueType  # 8
+"""It has ended normally."""
+CONDITION_TEARDOWN: Condition.ValueType  # 9
+"""It is on its way out."""
+CONDITION_WAITING_FOR_CHILD: Condition.ValueType  # 10
+"""It waits for a process that it has started."""
+CONDITION_STARVED: Condition.ValueType  # 11
+"""It is ready to run, and has no CPU."""
+CONDITION_IN_COLLECTIVE: Condition.ValueType  # 12
+"""It is in a collective."""
+CONDITION_IDLE: Condition.ValueType  # 13
+"""It has no call: its controller has not called it."""
+CONDITION_SILENT: Condition.ValueType  # 14
+"""It does not answer, and what it does cannot be seen from outside."""
+CONDITION_UNKNOWN: Condition.ValueType  # 15
+"""It is not known."""
+Global___Condition: typing_extensions.TypeAlias = Condition
 
 @typing.final
 class GetRecordRequest(google.protobuf.message.Message):
@@ -235,3 +393,460 @@ class StackFrame(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["file", b"file", "function", b"function", "line", b"line"]) -> None: ...
 
 Global___StackFrame: typing_extensions.TypeAlias = StackFrame
+
+@typing.final
+class GetProcessRequest(google.protobuf.message.Message):
+    """Asks for the process."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___GetProcessRequest: typing_extensions.TypeAlias = GetProcessRequest
+
+@typing.final
+class GetProcessResponse(google.protobuf.message.Message):
+    """A process."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PROCESS_FIELD_NUMBER: builtins.int
+    @property
+    def process(self) -> Global___Process:
+        """What the kernel says of it."""
+
+    def __init__(
+        self,
+        *,
+        process: Global___Process | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["process", b"process"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["process", b"process"]) -> None: ...
+
+Global___GetProcessResponse: typing_extensions.TypeAlias = GetProcessResponse
+
+@typing.final
+class Process(google.protobuf.message.Message):
+    """What the kernel says of a process at a moment, and of one thread of it. What it does not say is not set."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PID_FIELD_NUMBER: builtins.int
+    NATIVE_ID_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    WCHAN_FIELD_NUMBER: builtins.int
+    SYSCALL_FIELD_NUMBER: builtins.int
+    CPU_US_FIELD_NUMBER: builtins.int
+    RUN_DELAY_US_FIELD_NUMBER: builtins.int
+    SWITCHES_FIELD_NUMBER: builtins.int
+    BLOCKED_US_FIELD_NUMBER: builtins.int
+    RESIDENT_BYTES_FIELD_NUMBER: builtins.int
+    RESIDENT_PEAK_BYTES_FIELD_NUMBER: builtins.int
+    THROTTLED_US_FIELD_NUMBER: builtins.int
+    OOM_KILLS_FIELD_NUMBER: builtins.int
+    CHILDREN_FIELD_NUMBER: builtins.int
+    pid: builtins.int
+    """Its process id, on its host."""
+    native_id: builtins.int
+    """The kernel's number of the thread: of the one that runs the user's code, if one does; otherwise of the main one."""
+    state: builtins.str
+    """The thread's state, as /proc has it: "R" runs, "S" sleeps, "D" waits for a device, "T" is stopped, "Z" has ended;
+    "gone": there is no such process.
+    """
+    wchan: builtins.str
+    """Where in the kernel the thread waits: "hrtimer_nanosleep". Empty: nowhere, or it is not said."""
+    syscall: builtins.str
+    """The system call that the thread is in: "futex". Empty: none, or one without a name here."""
+    cpu_us: builtins.int
+    """CPU time of the thread since it began, in microseconds."""
+    run_delay_us: builtins.int
+    """For how long the thread was ready to run and had no CPU, in microseconds."""
+    switches: builtins.int
+    """How often the thread gave up the CPU by itself."""
+    blocked_us: builtins.int
+    """For how long the thread has not run, in microseconds."""
+    resident_bytes: builtins.int
+    """Memory of the process, in bytes."""
+    resident_peak_bytes: builtins.int
+    """The most that it ever was, in bytes."""
+    throttled_us: builtins.int
+    """For how long the process's control group was held back because its share of the CPU was used up, in microseconds."""
+    oom_kills: builtins.int
+    """Processes of the control group that were killed for want of memory."""
+    @property
+    def children(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Processes that it has started and that are there: "4711 python S"."""
+
+    def __init__(
+        self,
+        *,
+        pid: builtins.int = ...,
+        native_id: builtins.int = ...,
+        state: builtins.str = ...,
+        wchan: builtins.str = ...,
+        syscall: builtins.str = ...,
+        cpu_us: builtins.int = ...,
+        run_delay_us: builtins.int | None = ...,
+        switches: builtins.int | None = ...,
+        blocked_us: builtins.int | None = ...,
+        resident_bytes: builtins.int | None = ...,
+        resident_peak_bytes: builtins.int | None = ...,
+        throttled_us: builtins.int | None = ...,
+        oom_kills: builtins.int | None = ...,
+        children: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_blocked_us", b"_blocked_us", "_oom_kills", b"_oom_kills", "_resident_bytes", b"_resident_bytes", "_resident_peak_bytes", b"_resident_peak_bytes", "_run_delay_us", b"_run_delay_us", "_switches", b"_switches", "_throttled_us", b"_throttled_us", "blocked_us", b"blocked_us", "oom_kills", b"oom_kills", "resident_bytes", b"resident_bytes", "resident_peak_bytes", b"resident_peak_bytes", "run_delay_us", b"run_delay_us", "switches", b"switches", "throttled_us", b"throttled_us"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_blocked_us", b"_blocked_us", "_oom_kills", b"_oom_kills", "_resident_bytes", b"_resident_bytes", "_resident_peak_bytes", b"_resident_peak_bytes", "_run_delay_us", b"_run_delay_us", "_switches", b"_switches", "_throttled_us", b"_throttled_us", "blocked_us", b"blocked_us", "children", b"children", "cpu_us", b"cpu_us", "native_id", b"native_id", "oom_kills", b"oom_kills", "pid", b"pid", "resident_bytes", b"resident_bytes", "resident_peak_bytes", b"resident_peak_bytes", "run_delay_us", b"run_delay_us", "state", b"state", "switches", b"switches", "syscall", b"syscall", "throttled_us", b"throttled_us", "wchan", b"wchan"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_blocked_us", b"_blocked_us"]) -> typing.Literal["blocked_us"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_oom_kills", b"_oom_kills"]) -> typing.Literal["oom_kills"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_resident_bytes", b"_resident_bytes"]) -> typing.Literal["resident_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_resident_peak_bytes", b"_resident_peak_bytes"]) -> typing.Literal["resident_peak_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_run_delay_us", b"_run_delay_us"]) -> typing.Literal["run_delay_us"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_switches", b"_switches"]) -> typing.Literal["switches"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_throttled_us", b"_throttled_us"]) -> typing.Literal["throttled_us"] | None: ...
+
+Global___Process: typing_extensions.TypeAlias = Process
+
+@typing.final
+class GetEvidenceRequest(google.protobuf.message.Message):
+    """Asks for the evidence of a rank."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INTERVAL_MS_FIELD_NUMBER: builtins.int
+    interval_ms: builtins.int
+    """Time between both looks, in milliseconds. 0: 200. At most 5,000."""
+    def __init__(
+        self,
+        *,
+        interval_ms: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["interval_ms", b"interval_ms"]) -> None: ...
+
+Global___GetEvidenceRequest: typing_extensions.TypeAlias = GetEvidenceRequest
+
+@typing.final
+class GetEvidenceResponse(google.protobuf.message.Message):
+    """The evidence of a rank."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    PENDING_FIELD_NUMBER: builtins.int
+    RECORD_FIELD_NUMBER: builtins.int
+    ACTIVITY_FIELD_NUMBER: builtins.int
+    STACKS_FIELD_NUMBER: builtins.int
+    BEFORE_FIELD_NUMBER: builtins.int
+    PROCESS_FIELD_NUMBER: builtins.int
+    STILL_FIELD_NUMBER: builtins.int
+    INTERVAL_US_FIELD_NUMBER: builtins.int
+    AT_US_FIELD_NUMBER: builtins.int
+    USER_THREAD_FIELD_NUMBER: builtins.int
+    still: builtins.bool
+    """Whether the thread that `process` is about was at the same place both times."""
+    interval_us: builtins.int
+    """Time between both looks, in microseconds."""
+    at_us: builtins.int
+    """When the second look was taken, by the clock of the rank's host: microseconds since 1970 in UTC."""
+    user_thread: builtins.int
+    """The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
+    attached. 0: none does.
+    """
+    @property
+    def rank(self) -> rankbridge.v1.rank_service_pb2.DescribeRankResponse:
+        """What it is, and the state of its generation."""
+
+    @property
+    def pending(self) -> rankbridge.v1.rank_service_pb2.ListPendingResponse:
+        """What it has accepted and not answered, and for whom the groups wait that it leads."""
+
+    @property
+    def record(self) -> Global___GetRecordResponse:
+        """Its last operations, at most 1,000."""
+
+    @property
+    def activity(self) -> rankbridge.v1.error_pb2.Activity:
+        """What it does."""
+
+    @property
+    def stacks(self) -> Global___GetStacksResponse:
+        """Its stacks at the second look, that of `user_thread` first."""
+
+    @property
+    def before(self) -> Global___Process:
+        """Its process at the first look."""
+
+    @property
+    def process(self) -> Global___Process:
+        """And at the second."""
+
+    def __init__(
+        self,
+        *,
+        rank: rankbridge.v1.rank_service_pb2.DescribeRankResponse | None = ...,
+        pending: rankbridge.v1.rank_service_pb2.ListPendingResponse | None = ...,
+        record: Global___GetRecordResponse | None = ...,
+        activity: rankbridge.v1.error_pb2.Activity | None = ...,
+        stacks: Global___GetStacksResponse | None = ...,
+        before: Global___Process | None = ...,
+        process: Global___Process | None = ...,
+        still: builtins.bool = ...,
+        interval_us: builtins.int = ...,
+        at_us: builtins.int = ...,
+        user_thread: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "user_thread", b"user_thread"]) -> None: ...
+
+Global___GetEvidenceResponse: typing_extensions.TypeAlias = GetEvidenceResponse
+
+@typing.final
+class DiagnoseRequest(google.protobuf.message.Message):
+    """Asks for a verdict."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EVIDENCE_FIELD_NUMBER: builtins.int
+    PATIENCE_MS_FIELD_NUMBER: builtins.int
+    patience_ms: builtins.int
+    """For how long ranks may wait for each other without being called stuck, in milliseconds. 0: 2,000."""
+    @property
+    def evidence(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetEvidenceResponse]:
+        """What ranks have answered to GetEvidence, one for each, in any order. Of one gang, of its current generation."""
+
+    def __init__(
+        self,
+        *,
+        evidence: collections.abc.Iterable[Global___GetEvidenceResponse] | None = ...,
+        patience_ms: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["evidence", b"evidence", "patience_ms", b"patience_ms"]) -> None: ...
+
+Global___DiagnoseRequest: typing_extensions.TypeAlias = DiagnoseRequest
+
+@typing.final
+class DiagnoseResponse(google.protobuf.message.Message):
+    """The verdict."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VERDICT_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def verdict(self) -> Global___Verdict:
+        """The verdict."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What is wrong with the evidence."""
+
+    def __init__(
+        self,
+        *,
+        verdict: Global___Verdict | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "verdict", b"verdict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "verdict", b"verdict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["verdict", "error"] | None: ...
+
+Global___DiagnoseResponse: typing_extensions.TypeAlias = DiagnoseResponse
+
+@typing.final
+class Verdict(google.protobuf.message.Message):
+    """A verdict on a gang."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: builtins.int
+    SUMMARY_FIELD_NUMBER: builtins.int
+    CONFIDENCE_FIELD_NUMBER: builtins.int
+    CULPRITS_FIELD_NUMBER: builtins.int
+    CALL_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    WAITS_FIELD_NUMBER: builtins.int
+    CYCLE_FIELD_NUMBER: builtins.int
+    ADVICE_FIELD_NUMBER: builtins.int
+    EVIDENCE_FIELD_NUMBER: builtins.int
+    NOTES_FIELD_NUMBER: builtins.int
+    WORLD_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_FIELD_NUMBER: builtins.int
+    kind: Global___VerdictKind.ValueType
+    """What is wrong."""
+    summary: builtins.str
+    """The verdict in one sentence, which names ranks, call and reason."""
+    confidence: builtins.float
+    """How sure it is: 0 to 1."""
+    call: builtins.str
+    """The call that it is about: "all_reduce world". Empty: none."""
+    advice: builtins.str
+    """What to do next. Empty: nothing is known."""
+    world_size: builtins.int
+    """Ranks in the gang."""
+    page: builtins.str
+    """The verdict as a page for people, of at most some 40 lines."""
+    @property
+    def culprits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Culprit]:
+        """The ranks that are to blame. None: nobody is, or it is not known who."""
+
+    @property
+    def sides(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___VerdictSide]:
+        """What ranks asked for, if they differ."""
+
+    @property
+    def waits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___VerdictWait]:
+        """What each waiting rank waits for, those first that have waited longest."""
+
+    @property
+    def cycle(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Ranks that wait for each other in a circle, each for the next, the last for the first."""
+
+    @property
+    def evidence(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What was seen, if the verdict is UNKNOWN."""
+
+    @property
+    def notes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What was not seen, and what would show it."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___VerdictKind.ValueType = ...,
+        summary: builtins.str = ...,
+        confidence: builtins.float = ...,
+        culprits: collections.abc.Iterable[Global___Culprit] | None = ...,
+        call: builtins.str = ...,
+        sides: collections.abc.Iterable[Global___VerdictSide] | None = ...,
+        waits: collections.abc.Iterable[Global___VerdictWait] | None = ...,
+        cycle: collections.abc.Iterable[builtins.int] | None = ...,
+        advice: builtins.str = ...,
+        evidence: collections.abc.Iterable[builtins.str] | None = ...,
+        notes: collections.abc.Iterable[builtins.str] | None = ...,
+        world_size: builtins.int = ...,
+        page: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["advice", b"advice", "call", b"call", "confidence", b"confidence", "culprits", b"culprits", "cycle", b"cycle", "evidence", b"evidence", "kind", b"kind", "notes", b"notes", "page", b"page", "sides", b"sides", "summary", b"summary", "waits", b"waits", "world_size", b"world_size"]) -> None: ...
+
+Global___Verdict: typing_extensions.TypeAlias = Verdict
+
+@typing.final
+class Culprit(google.protobuf.message.Message):
+    """A rank that others have to blame."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    CONFIDENCE_FIELD_NUMBER: builtins.int
+    CONDITION_FIELD_NUMBER: builtins.int
+    WHY_FIELD_NUMBER: builtins.int
+    PID_FIELD_NUMBER: builtins.int
+    HOST_FIELD_NUMBER: builtins.int
+    STACK_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang."""
+    confidence: builtins.float
+    """How sure that is: 0 to 1."""
+    condition: Global___Condition.ValueType
+    """What it does."""
+    why: builtins.str
+    """The same in words."""
+    pid: builtins.int
+    """Its process id, on its host. 0: not known."""
+    host: builtins.str
+    """Its host. Empty: not known."""
+    @property
+    def stack(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___StackFrame]:
+        """Where the thread that runs the user's code is, the innermost call first. None: it is not known, or it runs none."""
+
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        confidence: builtins.float = ...,
+        condition: Global___Condition.ValueType = ...,
+        why: builtins.str = ...,
+        pid: builtins.int = ...,
+        host: builtins.str = ...,
+        stack: collections.abc.Iterable[Global___StackFrame] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["condition", b"condition", "confidence", b"confidence", "host", b"host", "pid", b"pid", "rank", b"rank", "stack", b"stack", "why", b"why"]) -> None: ...
+
+Global___Culprit: typing_extensions.TypeAlias = Culprit
+
+@typing.final
+class VerdictSide(google.protobuf.message.Message):
+    """Ranks that asked for the same."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANKS_FIELD_NUMBER: builtins.int
+    WHAT_FIELD_NUMBER: builtins.int
+    SITES_FIELD_NUMBER: builtins.int
+    what: builtins.str
+    """What they asked for."""
+    @property
+    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Ranks in the gang."""
+
+    @property
+    def sites(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The lines of code that did: "train.py:88"."""
+
+    def __init__(
+        self,
+        *,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
+        what: builtins.str = ...,
+        sites: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ranks", b"ranks", "sites", b"sites", "what", b"what"]) -> None: ...
+
+Global___VerdictSide: typing_extensions.TypeAlias = VerdictSide
+
+@typing.final
+class VerdictWait(google.protobuf.message.Message):
+    """A rank that waits."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    CALL_FIELD_NUMBER: builtins.int
+    WAITS_FOR_FIELD_NUMBER: builtins.int
+    WAITED_US_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang."""
+    call: builtins.str
+    """The call that it is in: "all_reduce world"."""
+    waited_us: builtins.int
+    """For how long, in microseconds. Not set: not known."""
+    site: builtins.str
+    """The line of code that made the call. Empty: not known."""
+    @property
+    def waits_for(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Ranks for which it waits."""
+
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        call: builtins.str = ...,
+        waits_for: collections.abc.Iterable[builtins.int] | None = ...,
+        waited_us: builtins.int | None = ...,
+        site: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_waited_us", b"_waited_us", "waited_us", b"waited_us"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_waited_us", b"_waited_us", "call", b"call", "rank", b"rank", "site", b"site", "waited_us", b"waited_us", "waits_for", b"waits_for"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_waited_us", b"_waited_us"]) -> typing.Literal["waited_us"] | None: ...
+
+Global___VerdictWait: typing_extensions.TypeAlias = VerdictWait

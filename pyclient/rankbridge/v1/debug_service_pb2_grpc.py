@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class DebugServiceStub(object):
-    """What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-    doing, as long as the rank's process runs.
+    """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+    answers, whatever the gang is doing, as long as the rank's process runs.
     """
 
     def __init__(self, channel):
@@ -46,11 +46,26 @@ class DebugServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetStacksRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetStacksResponse.FromString,
                 _registered_method=True)
+        self.GetProcess = channel.unary_unary(
+                '/rankbridge.v1.DebugService/GetProcess',
+                request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetProcessRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetProcessResponse.FromString,
+                _registered_method=True)
+        self.GetEvidence = channel.unary_unary(
+                '/rankbridge.v1.DebugService/GetEvidence',
+                request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceResponse.FromString,
+                _registered_method=True)
+        self.Diagnose = channel.unary_unary(
+                '/rankbridge.v1.DebugService/Diagnose',
+                request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseResponse.FromString,
+                _registered_method=True)
 
 
 class DebugServiceServicer(object):
-    """What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-    doing, as long as the rank's process runs.
+    """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+    answers, whatever the gang is doing, as long as the rank's process runs.
     """
 
     def GetRecord(self, request, context):
@@ -62,6 +77,28 @@ class DebugServiceServicer(object):
 
     def GetStacks(self, request, context):
         """Gives the stacks of the threads of the rank's process.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProcess(self, request, context):
+        """Gives what the kernel says of the rank's process.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetEvidence(self, request, context):
+        """Gives all that a verdict needs of the rank, as two looks at it show it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Diagnose(self, request, context):
+        """Judges the gang from the evidence of its ranks: who keeps whom waiting, in which call, and why. Of ranks whose evidence
+        is missing it adds what this rank's host knows: ask the lowest rank that has answered. It asks no rank.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -80,6 +117,21 @@ def add_DebugServiceServicer_to_server(servicer, server):
                     request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetStacksRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetStacksResponse.SerializeToString,
             ),
+            'GetProcess': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProcess,
+                    request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetProcessRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetProcessResponse.SerializeToString,
+            ),
+            'GetEvidence': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetEvidence,
+                    request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceResponse.SerializeToString,
+            ),
+            'Diagnose': grpc.unary_unary_rpc_method_handler(
+                    servicer.Diagnose,
+                    request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'rankbridge.v1.DebugService', rpc_method_handlers)
@@ -89,8 +141,8 @@ def add_DebugServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DebugService(object):
-    """What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-    doing, as long as the rank's process runs.
+    """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+    answers, whatever the gang is doing, as long as the rank's process runs.
     """
 
     @staticmethod
@@ -137,6 +189,87 @@ class DebugService(object):
             '/rankbridge.v1.DebugService/GetStacks',
             rankbridge_dot_v1_dot_debug__service__pb2.GetStacksRequest.SerializeToString,
             rankbridge_dot_v1_dot_debug__service__pb2.GetStacksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProcess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.DebugService/GetProcess',
+            rankbridge_dot_v1_dot_debug__service__pb2.GetProcessRequest.SerializeToString,
+            rankbridge_dot_v1_dot_debug__service__pb2.GetProcessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetEvidence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.DebugService/GetEvidence',
+            rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceRequest.SerializeToString,
+            rankbridge_dot_v1_dot_debug__service__pb2.GetEvidenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Diagnose(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.DebugService/Diagnose',
+            rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseRequest.SerializeToString,
+            rankbridge_dot_v1_dot_debug__service__pb2.DiagnoseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,9 +57,57 @@ _DebugServiceGetStacksType = typing_extensions.TypeVar(
     ],
 )
 
-class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceGetStacksType]):
-    """What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-    doing, as long as the rank's process runs.
+_DebugServiceGetProcessType = typing_extensions.TypeVar(
+    '_DebugServiceGetProcessType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetProcessRequest,
+        rankbridge.v1.debug_service_pb2.GetProcessResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetProcessRequest,
+        rankbridge.v1.debug_service_pb2.GetProcessResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetProcessRequest,
+        rankbridge.v1.debug_service_pb2.GetProcessResponse,
+    ],
+)
+
+_DebugServiceGetEvidenceType = typing_extensions.TypeVar(
+    '_DebugServiceGetEvidenceType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+        rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+        rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+        rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+    ],
+)
+
+_DebugServiceDiagnoseType = typing_extensions.TypeVar(
+    '_DebugServiceDiagnoseType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+        rankbridge.v1.debug_service_pb2.DiagnoseResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+        rankbridge.v1.debug_service_pb2.DiagnoseResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+        rankbridge.v1.debug_service_pb2.DiagnoseResponse,
+    ],
+)
+
+class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceGetStacksType, _DebugServiceGetProcessType, _DebugServiceGetEvidenceType, _DebugServiceDiagnoseType]):
+    """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+    answers, whatever the gang is doing, as long as the rank's process runs.
     """
 
     @typing.overload
@@ -71,6 +119,18 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.debug_service_pb2.GetStacksRequest,
             rankbridge.v1.debug_service_pb2.GetStacksResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.GetProcessRequest,
+            rankbridge.v1.debug_service_pb2.GetProcessResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+            rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+            rankbridge.v1.debug_service_pb2.DiagnoseResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -84,6 +144,18 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
             rankbridge.v1.debug_service_pb2.GetStacksRequest,
             rankbridge.v1.debug_service_pb2.GetStacksResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.GetProcessRequest,
+            rankbridge.v1.debug_service_pb2.GetProcessResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+            rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+            rankbridge.v1.debug_service_pb2.DiagnoseResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetRecord: _DebugServiceGetRecordType
@@ -91,6 +163,17 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
 
     GetStacks: _DebugServiceGetStacksType
     """Gives the stacks of the threads of the rank's process."""
+
+    GetProcess: _DebugServiceGetProcessType
+    """Gives what the kernel says of the rank's process."""
+
+    GetEvidence: _DebugServiceGetEvidenceType
+    """Gives all that a verdict needs of the rank, as two looks at it show it."""
+
+    Diagnose: _DebugServiceDiagnoseType
+    """Judges the gang from the evidence of its ranks: who keeps whom waiting, in which call, and why. Of ranks whose evidence
+    is missing it adds what this rank's host knows: ask the lowest rank that has answered. It asks no rank.
+    """
 
 DebugServiceAsyncStub: typing_extensions.TypeAlias = DebugServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -101,11 +184,23 @@ DebugServiceAsyncStub: typing_extensions.TypeAlias = DebugServiceStub[
         rankbridge.v1.debug_service_pb2.GetStacksRequest,
         rankbridge.v1.debug_service_pb2.GetStacksResponse,
     ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetProcessRequest,
+        rankbridge.v1.debug_service_pb2.GetProcessResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+        rankbridge.v1.debug_service_pb2.GetEvidenceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+        rankbridge.v1.debug_service_pb2.DiagnoseResponse,
+    ],
 ]
 
 class DebugServiceServicer(metaclass=abc.ABCMeta):
-    """What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-    doing, as long as the rank's process runs.
+    """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+    answers, whatever the gang is doing, as long as the rank's process runs.
     """
 
     @abc.abstractmethod
@@ -123,5 +218,31 @@ class DebugServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.debug_service_pb2.GetStacksResponse, collections.abc.Awaitable[rankbridge.v1.debug_service_pb2.GetStacksResponse]]:
         """Gives the stacks of the threads of the rank's process."""
+
+    @abc.abstractmethod
+    def GetProcess(
+        self,
+        request: rankbridge.v1.debug_service_pb2.GetProcessRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.debug_service_pb2.GetProcessResponse, collections.abc.Awaitable[rankbridge.v1.debug_service_pb2.GetProcessResponse]]:
+        """Gives what the kernel says of the rank's process."""
+
+    @abc.abstractmethod
+    def GetEvidence(
+        self,
+        request: rankbridge.v1.debug_service_pb2.GetEvidenceRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.debug_service_pb2.GetEvidenceResponse, collections.abc.Awaitable[rankbridge.v1.debug_service_pb2.GetEvidenceResponse]]:
+        """Gives all that a verdict needs of the rank, as two looks at it show it."""
+
+    @abc.abstractmethod
+    def Diagnose(
+        self,
+        request: rankbridge.v1.debug_service_pb2.DiagnoseRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.debug_service_pb2.DiagnoseResponse, collections.abc.Awaitable[rankbridge.v1.debug_service_pb2.DiagnoseResponse]]:
+        """Judges the gang from the evidence of its ranks: who keeps whom waiting, in which call, and why. Of ranks whose evidence
+        is missing it adds what this rank's host knows: ask the lowest rank that has answered. It asks no rank.
+        """
 
 def add_DebugServiceServicer_to_server(servicer: DebugServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

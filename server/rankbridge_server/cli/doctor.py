@@ -13,25 +13,25 @@ import click
 from ..core.printable import lines
 from ..doctor.evidence import Evidence
 from ..doctor.verdict import Kind, Verdict
+from .gang_verdicts import is_gang, verdict_on
+from .gangs import NoGang, gang_options, running
 from .options import FILE, JSON, Command, Option, Options
 
 HEALTHY, FOUND, BAD, UNSURE = 0, 1, 2, 3
 
 
 def _run(options: Options) -> int:
-    from ..doctor.bundle import BadBundle, dump, load
-    from ..doctor.judge import judge
+    from rankbridge import RankBridgeError
+
+    from ..doctor.bundle import BadBundle
     from ..job.outside.processes import NoJob
 
     began = time.monotonic()
     try:
-        evidence = load(_text(options.read)) if options.read is not None else _collected(options)
-    except (NoJob, BadBundle, OSError) as error:
+        verdict = _verdict(options)
+    except (NoJob, NoGang, RankBridgeError, BadBundle, OSError) as error:
         print(f"rankbridge doctor: {lines(str(error))}", file=sys.stderr)
         return BAD
-    if options.bundle is not None:
-        options.bundle.write_text(dump(evidence) + "\n")
-    verdict = judge(evidence, options.patience)
     seconds = time.monotonic() - began
     if options.as_json:
         print(json.dumps({**asdict(verdict), "seconds": round(seconds, 3)}))
@@ -45,6 +45,33 @@ def _run(options: Options) -> int:
 def status(verdict: Verdict) -> int:
     """The exit status of a verdict."""
     return {Kind.HEALTHY: HEALTHY, Kind.UNKNOWN: UNSURE}.get(verdict.kind, FOUND)
+
+
+def _verdict(options: Options) -> Verdict:
+    """Of a bundle; of a gang, if one is named or nothing else is there; otherwise of a job."""
+    from ..doctor.bundle import dump, load
+    from ..doctor.judge import judge
+    from ..job.outside.processes import NoJob
+
+    if options.read is None and is_gang(options):
+        return _of_gang(options)
+    try:
+        evidence = load(_text(options.read)) if options.read is not None else _collected(options)
+    except NoJob:
+        if options.job or not running():
+            raise
+        return _of_gang(options)
+    if options.bundle is not None:
+        options.bundle.write_text(dump(evidence) + "\n")
+    return judge(evidence, options.patience)
+
+
+def _of_gang(options: Options) -> Verdict:
+    if options.bundle is not None:
+        raise NoGang(
+            "--bundle is for jobs; of a gang, `rankbridge record --json` keeps what its ranks have done"
+        )
+    return verdict_on(options)
 
 
 def _collected(options: Options) -> Evidence:
@@ -102,9 +129,11 @@ COMMAND = Command(
             help="ask torch inside the ranks for their collectives, by gdb: each is held for about 0.2 s",
         ),
         JSON,
+        *gang_options(3.0),
     ],
     help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
-    "preparation. PID: a process of it, a rank or torchrun; without one, the only job of this host. FOLDER: that of "
-    "`rankbridge watch`, also after the job's death, or one with dumps of torch's flight recorder. Nothing is stopped "
-    "or changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
+    "preparation. PID: a process of it, a rank or torchrun, or a rank of a gang of `rankbridge up`; without one, the "
+    "only job of this host, else its only gang. FOLDER: that of `rankbridge watch`, also after the job's death, or one "
+    "with dumps of torch's flight recorder. A gang may be on several hosts: its ranks are asked. Nothing is stopped or "
+    "changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
 )

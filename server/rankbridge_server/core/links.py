@@ -116,6 +116,9 @@ class Links(Protocol):
     def remove_group(self, group: str) -> None:
         """Removes a group, and the arrivals that wait for a verdict."""
 
+    def pid_of(self, rank: int) -> int:
+        """The process of a rank to which this sidecar is linked, if it is of this host. 0: it is not known."""
+
     def group(self, name: str) -> GroupLinks:
         """The links of a group. Raises ConnectionError when there are none."""
 

@@ -12,6 +12,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import TypeVar
 
+from .activity import Activity, Doing
 from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
@@ -171,6 +172,23 @@ class Rank:
         """The operations that are not answered yet, and the admissions of this rank's groups that wait for members."""
         generation = self._generation
         return (generation.pending_tasks(), generation.waiting()) if generation else ([], [])
+
+    def activity(self) -> Activity:
+        """What the rank does, for who waits for it in "world"."""
+        generation = self._generation
+        return generation.activity(WORLD) if generation else Activity(doing=Doing.IDLE)
+
+    def user_thread(self) -> int:
+        """The thread that runs the user's code, a function or a job's script, by Python's number. 0: none does."""
+        for task in self.pending()[0]:
+            if task.function and task.thread:
+                return task.thread
+        return threading.main_thread().ident or 0 if self._script() else 0
+
+    def pid_of(self, rank: int) -> int:
+        """The process of another rank of this host, as the links of the generation know it. 0: it is not known."""
+        generation = self._generation
+        return generation.links.pid_of(rank) if generation else 0
 
     def recorded(self) -> list[Recorded]:
         """The last operations that have ended, in that order, and those that have not, the oldest first."""

@@ -36,6 +36,8 @@ def condition(rank: RankEvidence, interval_s: float) -> Condition:
         return Condition.EXITED if process.exit_status == 0 else Condition.DEAD
     if rank.is_stopped:
         return Condition.STOPPED
+    if rank.says:
+        return Condition(rank.says)
     if gil_holder(rank) is not None:
         return Condition.GIL_HELD
     if in_teardown(rank):
@@ -110,6 +112,12 @@ def described(rank: RankEvidence, what: Condition) -> str:
             return f"starved of CPU: ready to run for {process.run_delay_s or 0:.2f} s between both looks"
         case Condition.IN_COLLECTIVE:
             return "in a collective"
+        case Condition.IDLE:
+            return f"idle{seconds}: it has no call"
+        case Condition.SILENT:
+            return "silent: it does not answer" + (
+                f", and its process is in state {process.state}{where}" if process.state != "?" else ""
+            )
         case Condition.UNKNOWN:
             return f"in state {process.state}{seconds}{where}"
 

@@ -10,7 +10,7 @@ from .evidence import Call, Evidence, Frame, RankEvidence
 from .order import swaps
 from .verdict import Condition, Culprit, Kind, Side, Verdict
 from .waits import WaitsFor
-from .words import called, group_name, rank_intervals
+from .words import called, numbered, rank_intervals
 
 _NAMES = {
     Kind.MISMATCH_KIND: "collective",
@@ -31,11 +31,11 @@ def contracts(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict
     sides = tuple(_side(it) for it in first.sides)
     return Verdict(
         kind=first.kind,
-        summary=f"in {group_name(first.group.name, evidence)}#{first.number}, the {_NAMES[first.kind]} differs: "
+        summary=f"in {numbered(first.group.name, first.number, evidence)}, the {_NAMES[first.kind]} differs: "
         + "; ".join(f"{rank_intervals(it.ranks)}: {it.what}" for it in sides),
         confidence=0.97,
         culprits=tuple(_aside(ranks[it], evidence, _site(first, it)) for it in first.minority),
-        call=f"{first.sides[0][1][0][1].kind} {group_name(first.group.name, evidence)}#{first.number}",
+        call=f"{first.sides[0][1][0][1].kind} {numbered(first.group.name, first.number, evidence)}",
         sides=sides,
         waits=waits(evidence, graph),
         advice="make the calls agree on every rank"
@@ -95,14 +95,14 @@ def changed_order(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Ver
         return None
     ranks = {it.rank: it for it in evidence.ranks}
     less = found.swapped if 2 * len(found.others) > len(found.group.ranks) else ()
-    name = group_name(found.group.name, evidence)
+    name = numbered(found.group.name, found.number, evidence)
     return Verdict(
         kind=Kind.ORDER,
-        summary=f"from {name}#{found.number} on, {rank_intervals(found.swapped)} called in another order than "
+        summary=f"from {name} on, {rank_intervals(found.swapped)} called in another order than "
         f"{rank_intervals(found.others)}: values are wrong, without an error",
         confidence=0.85,
         culprits=tuple(_aside(ranks[it], evidence, found.there) for it in less),
-        call=f"{name}#{found.number}",
+        call=name,
         sides=(
             Side(
                 ranks=found.others,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-GONE = "gone"
-"""State of a process that is no more."""
+from ..core.processes import GONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +16,7 @@ class Frame:
     line: int
 
     def __str__(self) -> str:
-        return f"{self.name} {self.file.rsplit('/', 1)[-1]}:{self.line}"
+        return f"{self.name} {self.file.rsplit('/', 1)[-1]}:{self.line}".lstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +107,15 @@ class RankEvidence:
     begun: bool | None = None
     """Whether it has a process group."""
     source: str = ""
-    """Where `calls` are from: "flight recorder", "ring", or "" where calls are not known."""
+    """Where `calls` are from: "flight recorder", "ring", "record", or "" where calls are not known."""
     calls: tuple[Call, ...] = ()
     """The newest of each group, in the order in which they were issued."""
     waiting_s: float | None = None
     """For how long it has been in a wait for a call, as the rank itself has noted it."""
+    says: str = ""
+    """What it does, as the value of a condition, where that is known without its stacks."""
+    late_s: float = 0.0
+    """For how long it has kept others waiting before, at most, as its gang's records say."""
     environment: dict[str, str] = field(default_factory=dict)
     """What its start gave it: WORLD_SIZE and the like."""
     notes: tuple[str, ...] = ()
@@ -138,6 +141,8 @@ class Evidence:
     """Between both looks."""
     world_size: int
     ranks: tuple[RankEvidence, ...]
+    has_numbers: bool = True
+    """Whether people know calls by their numbers; otherwise these say in which order calls came, and no more."""
     ended_by: str = ""
     """The signal with which somebody has ended the job from outside."""
     notes: tuple[str, ...] = ()

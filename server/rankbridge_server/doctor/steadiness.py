@@ -9,7 +9,7 @@ from .slowness import slowness
 from .stacks import stack, waits_in_collective
 from .verdict import Condition, Culprit, Kind, Verdict
 from .waits import WaitsFor
-from .words import group_name, joined, rank_intervals
+from .words import joined, numbered, rank_intervals
 
 
 def slow(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
@@ -21,7 +21,6 @@ def slow(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
         return None
     late = next(it for it in evidence.ranks if it.rank == found.rank)
     made = culprit(late, evidence, 0.9)
-    name = group_name(found.group, evidence)
     why = f"last in {found.last} of {found.calls} calls, by {found.late_s:.2f} s on average"
     starved = (late.process.run_delay_s or 0) > evidence.interval_s / 2
     return Verdict(
@@ -39,7 +38,7 @@ def slow(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
                 stack=made.stack,
             ),
         ),
-        call=f"{name}#{found.number}",
+        call=numbered(found.group, found.number, evidence),
         waits=waits(evidence, graph),
         advice="profile this rank (`py-spy record`): has it more work, a slower device or disk, or less CPU?",
     )
@@ -47,7 +46,9 @@ def slow(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
 
 def steady(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """Everybody is there, and nobody has waited for long; or everybody moves."""
-    if len(evidence.ranks) < evidence.world_size or any(it.is_gone or it.is_stopped for it in evidence.ranks):
+    if len(evidence.ranks) < evidence.world_size or any(
+        it.is_gone or it.is_stopped or it.says == Condition.SILENT for it in evidence.ranks
+    ):
         return None
     seconds = [it.seconds for it in graph.waiting]
     known = all(it.source for it in evidence.ranks)

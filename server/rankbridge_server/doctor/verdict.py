@@ -19,6 +19,8 @@ class Kind(StrEnum):
     MISMATCH_DTYPE = "mismatch_dtype"
     MISMATCH_OP = "mismatch_op"
     MISMATCH_ROOT = "mismatch_root"
+    MISMATCH_TERMS = "mismatch_terms"
+    """Members differ in something else that they must agree on."""
     MEMBERSHIP = "membership"
     """Ranks know a group by one name with different members."""
     ORDER = "order"
@@ -49,6 +51,10 @@ class Condition(StrEnum):
     WAITING_FOR_CHILD = "waiting_for_child"
     STARVED = "starved"
     IN_COLLECTIVE = "in_collective"
+    IDLE = "idle"
+    """It has no call: its controller has not called it."""
+    SILENT = "silent"
+    """It does not answer, and what it does cannot be seen from outside."""
     UNKNOWN = "unknown"
 
 

@@ -8,7 +8,7 @@ from ..core.admission.texts import rank_intervals
 from .evidence import Call, Evidence, Frame, Group, RankEvidence
 
 _MOST_NAME = 12
-__all__ = ["called", "group_name", "joined", "rank_intervals", "verb"]
+__all__ = ["called", "group_name", "joined", "numbered", "rank_intervals", "verb"]
 
 
 def group_name(name: str, evidence: Evidence) -> str:
@@ -36,8 +36,14 @@ def called(call: Call, evidence: Evidence) -> str:
     if call.is_p2p:
         peer = f"rank {call.peer}" if call.peer is not None else "any rank"
         tag = f" tag {call.tag}" if call.tag is not None else ""
-        return f"{call.kind} {'to' if call.kind == 'send' else 'from'} {peer}{tag} #{call.number}"
-    return f"{call.kind} {group_name(call.group, evidence)}#{call.number}"
+        number = f" #{call.number}" if evidence.has_numbers else ""
+        return f"{call.kind} {'to' if call.kind == 'send' else 'from'} {peer}{tag}{number}"
+    return f"{call.kind} {numbered(call.group, call.number, evidence)}"
+
+
+def numbered(group: str, number: int, evidence: Evidence) -> str:
+    """A group's name with the number of a collective, where numbers mean something: `world#12`."""
+    return group_name(group, evidence) + (f"#{number}" if evidence.has_numbers else "")
 
 
 def joined(frames: Iterable[Frame]) -> str:

@@ -81,13 +81,17 @@ class Link:
 
     def _other_side(self) -> str:
         """The state of the other side's process, as /proc has it; empty: not of this host, or it has ended."""
-        if self.socket.family != socket.AF_UNIX:
-            return ""
-        pid, _ = peer_of(self.socket)
         try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            return Path(f"/proc/{self.other_pid()}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             return ""
+
+    def other_pid(self) -> int:
+        """The other side's process; 0: it is not of this host, or the link is closed."""
+        try:
+            return peer_of(self.socket)[0] if self.socket.family == socket.AF_UNIX else 0
+        except OSError:
+            return 0
 
     def shut(self) -> None:
         """Shuts both directions, which wakes the threads that wait for the link."""

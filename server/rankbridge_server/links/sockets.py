@@ -149,6 +149,14 @@ class SocketLinks:
         if group_links is not None:
             group_links.part()
 
+    def pid_of(self, rank: int) -> int:
+        """The process of a rank to which this sidecar is linked, if it is of this host. 0: it is not known."""
+        for group_links in list(self._groups.values()):
+            for link in group_links.links:
+                if link.rank == rank and (pid := link.other_pid()):
+                    return pid
+        return 0
+
     def group(self, name: str) -> GroupLinks:
         """The links of a group."""
         group_links = self._groups.get(name)

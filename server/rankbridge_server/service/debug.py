@@ -1,25 +1,48 @@
-"""DebugService: what a rank has done and does."""
+"""DebugService: what a rank has done and does, and what is wrong with its gang."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import FrameType
 
 import grpc
 
-from rankbridge.v1 import debug_service_pb2 as pb, debug_service_pb2_grpc as stub, error_pb2
+from rankbridge.v1 import (
+    debug_service_pb2 as pb,
+    debug_service_pb2_grpc as stub,
+    error_pb2,
+    rank_service_pb2 as rank_pb,
+)
 
+from ..core.errors import invalid
+from ..core.processes import Look, look, memory
 from ..core.rank import Rank
 from ..core.record import Recorded
+from ..doctor.gang_judge import diagnose
+from ..doctor.looks import between
+from ..doctor.patience import PATIENCE_S
+from ..doctor.testimony import Silence, Testimony
+from ..links.wire import pack_activity
+from .answering import OfRank, answers
+from .rank import RankServicer
+from .wire import verdicts
+
+_INTERVAL_MS = 200
+_MOST_INTERVAL_MS = 5_000
+_MOST_OPERATIONS = 1_000
+_MOST_RANKS = 65_536
 
 
-class DebugServicer(stub.DebugServiceServicer):
-    """The record and the stacks of one rank."""
+class DebugServicer(OfRank, stub.DebugServiceServicer):
+    """The record, the stacks and the process of one rank; verdicts on its gang. `described`: describes the rank."""
 
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
+    def __init__(self, rank: Rank, described: RankServicer) -> None:
+        super().__init__(rank)
+        self._described = described
 
     def GetRecord(self, request: pb.GetRecordRequest, context: grpc.ServicerContext) -> pb.GetRecordResponse:
         """Gives the record."""
@@ -33,17 +56,106 @@ class DebugServicer(stub.DebugServiceServicer):
 
     def GetStacks(self, request: pb.GetStacksRequest, context: grpc.ServicerContext) -> pb.GetStacksResponse:
         """Gives the stacks of all threads but the one that answers."""
-        frames = sys._current_frames()
-        return pb.GetStacksResponse(
-            threads=[
-                pb.ThreadStack(
-                    name=it.name, native_id=it.native_id or 0, frames=_frames(frames.get(it.ident or 0))
-                )
-                # In the order in which they began: the main one is the first.
-                for it in threading.enumerate()
-                if it is not threading.current_thread()
-            ]
+        return pb.GetStacksResponse(threads=_stacks(first=0))
+
+    def GetProcess(
+        self, request: pb.GetProcessRequest, context: grpc.ServicerContext
+    ) -> pb.GetProcessResponse:
+        """Gives what the kernel says of the process."""
+        return pb.GetProcessResponse(process=_process(_native_id(self._rank.user_thread())))
+
+    def GetEvidence(
+        self, request: pb.GetEvidenceRequest, context: grpc.ServicerContext
+    ) -> pb.GetEvidenceResponse:
+        """Looks twice at the rank."""
+        began = time.monotonic()
+        user = self._rank.user_thread()
+        before, at_first = _process(_native_id(user)), _place(user)
+        interval = min(request.interval_ms or _INTERVAL_MS, _MOST_INTERVAL_MS) / 1000
+        # The looks' distance in time, not a wait for something.
+        time.sleep(interval)
+        if self._rank.user_thread() != user:
+            user, at_first = self._rank.user_thread(), None
+        return pb.GetEvidenceResponse(
+            rank=self._described.DescribeRank(rank_pb.DescribeRankRequest(), context),
+            pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
+            record=self.GetRecord(pb.GetRecordRequest(limit=_MOST_OPERATIONS), context),
+            activity=pack_activity(self._rank.activity()),
+            stacks=pb.GetStacksResponse(threads=_stacks(first=user)),
+            before=before,
+            process=_process(_native_id(user)),
+            still=user != 0 and at_first == _place(user),
+            interval_us=round((time.monotonic() - began) * 1e6),
+            at_us=round(time.time() * 1e6),
+            user_thread=_native_id(user),
         )
+
+    @answers(pb.DiagnoseResponse, "diagnose")
+    def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:
+        """Judges the gang."""
+        testimonies = [verdicts.testimony(it) for it in request.evidence]
+        ranks = [it.rank for it in testimonies]
+        world_size = max((it.rank.world_size for it in request.evidence), default=0)
+        if not ranks or len({*ranks}) != len(ranks) or not max(ranks) < world_size <= _MOST_RANKS:
+            raise invalid(
+                "this is no evidence of a gang",
+                expected="what GetEvidence has answered, of each rank at most once",
+                got=f"ranks {ranks} of {world_size}",
+            )
+        interval_s = max(it.interval_us for it in request.evidence) / 1e6
+        silent = sorted({*range(world_size)} - {*ranks})
+        return verdicts.pack_verdict(
+            diagnose(
+                testimonies,
+                self._silences(silent, testimonies, min(interval_s, _MOST_INTERVAL_MS / 1000)),
+                world_size=world_size,
+                at=time.time(),
+                interval_s=interval_s,
+                patience_s=request.patience_ms / 1000 or PATIENCE_S,
+            )
+        )
+
+    def _silences(
+        self, ranks: Sequence[int], testimonies: Sequence[Testimony], interval_s: float
+    ) -> list[Silence]:
+        """Ranks that have not answered, with two looks at those whose process is of this host."""
+        pids = {rank: self._rank.pid_of(rank) for rank in ranks}
+        before = {rank: look(pid) for rank, pid in pids.items() if pid}
+        if before:
+            time.sleep(interval_s)
+        found = []
+        for rank, pid in pids.items():
+            process = between(before[rank], look(pid)) if pid else between(_UNSEEN, _UNSEEN)
+            found.append(Silence(rank=rank, pid=pid or None, process=process))
+        return found
+
+
+_UNSEEN = Look(state="?")
+
+
+def _process(thread: int) -> pb.Process:
+    pid = os.getpid()
+    return verdicts.pack_process(pid, thread, look(pid, thread), memory(pid))
+
+
+def _native_id(thread: int) -> int:
+    """The kernel's number of a thread, by Python's; 0: there is none."""
+    return next((it.native_id or 0 for it in threading.enumerate() if it.ident == thread), 0)
+
+
+def _place(thread: int) -> tuple[tuple[str, int], ...] | None:
+    frame = sys._current_frames().get(thread)
+    return None if frame is None else tuple((it.file, it.line) for it in _frames(frame))
+
+
+def _stacks(first: int) -> list[pb.ThreadStack]:
+    """The stacks of all threads but this one, in the order in which they began, but `first` first."""
+    frames = sys._current_frames()
+    threads = [it for it in threading.enumerate() if it is not threading.current_thread()]
+    return [
+        pb.ThreadStack(name=it.name, native_id=it.native_id or 0, frames=_frames(frames.get(it.ident or 0)))
+        for it in sorted(threads, key=lambda it: it.ident != first)
+    ]
 
 
 def _pack(it: Recorded, epoch: float) -> pb.RecordedOperation:

@@ -156,18 +156,19 @@ class Server:
 
     def _serving(self, rank: Rank, interceptors: list[grpc.ServerInterceptor]) -> grpc.Server:
         server = grpc.server(self._pool, options=_OPTIONS, interceptors=interceptors)
+        described = RankServicer(rank, self.endpoints, self._tokens)
         servicers = (
             servicer(rank, collectives.CollectiveServiceServicer, COLLECTIVES),
             servicer(rank, objects.ObjectServiceServicer, OBJECTS),
             servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
             self._gang,
-            DebugServicer(rank),
+            DebugServicer(rank, described),
             FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),
             OperationServicer(rank),
             QueueServicer(rank),
-            RankServicer(rank, self.endpoints, self._tokens),
+            described,
             RefServicer(rank),
         )
         self._services = [register(it, server) for it in servicers]

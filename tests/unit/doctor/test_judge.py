@@ -18,7 +18,8 @@ from tests.support.jobs import (
     waiting,
 )
 
-from rankbridge_server.doctor.evidence import GONE, Call, Evidence, Frame, Process, RankEvidence, Thread
+from rankbridge_server.core.processes import GONE
+from rankbridge_server.doctor.evidence import Call, Evidence, Frame, Process, RankEvidence, Thread
 from rankbridge_server.doctor.judge import judge
 from rankbridge_server.doctor.page import page
 from rankbridge_server.doctor.verdict import Condition, Kind, Verdict

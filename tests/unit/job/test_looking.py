@@ -12,7 +12,8 @@ import pytest
 from tests.support.processes import stop
 from tests.support.waiting import until
 
-from rankbridge_server.doctor.evidence import GONE, Thread
+from rankbridge_server.core.processes import GONE, look
+from rankbridge_server.doctor.evidence import Thread
 from rankbridge_server.job.outside import injection, processes, stacks
 
 
@@ -72,7 +73,7 @@ def test_gdb_without_permission_says_what_to_grant(tmp_path: Path, monkeypatch: 
     with process("import time; print(1, flush=True); time.sleep(100)") as it:
         assert it.stdout is not None
         it.stdout.readline()
-        until(lambda: processes.look(it.pid).state == "S")
+        until(lambda: look(it.pid).state == "S")
         thread = Thread(name="MainThread", os_id=it.pid, state="S", owns_gil=False)
         assert "CAP_SYS_PTRACE" in injection.read(it.pid, [thread]).trouble
 
@@ -80,7 +81,7 @@ def test_gdb_without_permission_says_what_to_grant(tmp_path: Path, monkeypatch: 
 def test_a_process_that_is_gone_is_gone() -> None:
     with process("pass") as it:
         it.wait()
-    assert processes.look(it.pid).state == GONE
+    assert look(it.pid).state == GONE
 
 
 def test_a_process_that_is_stopped_is_seen_and_not_woken() -> None:
@@ -88,9 +89,9 @@ def test_a_process_that_is_stopped_is_seen_and_not_woken() -> None:
         assert it.stdout is not None
         it.stdout.readline()
         stop(it.pid)
-        assert processes.look(it.pid).state == "T"
+        assert look(it.pid).state == "T"
         assert stacks.read(it.pid, {it.pid: "T"}).threads
-        assert processes.look(it.pid).state == "T"
+        assert look(it.pid).state == "T"
 
 
 LOADER = """

@@ -66,6 +66,8 @@ from rankbridge._plan.operations.queues import (
     shut_down_queue as shut_down_queue,
 )
 from rankbridge._plan.operations.ranks import (
+    diagnose as diagnose,
+    evidence as evidence,
     form as form,
     kill as kill,
     metrics as metrics,

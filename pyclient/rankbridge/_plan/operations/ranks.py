@@ -18,8 +18,12 @@ from rankbridge._plan.operations.declare import (
 from rankbridge._plan.pending import RankPending, pending_from_wire
 from rankbridge._plan.record import RecordedOperation, ThreadStack, record_from_wire, stacks_from_wire
 from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
+from rankbridge._plan.verdict import Verdict, verdict_from_wire
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import debug_service_pb2, gang_service_pb2, rank_service_pb2
+
+EVIDENCE_S = 2.0
+"""Seconds that a rank has to give its evidence."""
 
 
 @operation
@@ -53,6 +57,28 @@ def record(scope: Scope, *, limit: int = 0, group: str = "") -> Call[list[Record
 def stacks(scope: Scope) -> Call[list[ThreadStack]]:
     """Asks one rank for the stacks of its threads."""
     return plain_call(scope, "stacks", debug_service_pb2.GetStacksRequest(), stacks_from_wire)
+
+
+@operation
+def evidence(scope: Scope) -> Call[debug_service_pb2.GetEvidenceResponse]:
+    """Asks one rank for all that a verdict needs of it. One that does not answer soon does not hold up the others."""
+    request = debug_service_pb2.GetEvidenceRequest()
+    return plain_call(scope, "evidence", request, _as_it_is, timeout=min(EVIDENCE_S, timeout_of(scope, None)))
+
+
+@operation
+def diagnose(
+    scope: Scope, evidence: Iterable[debug_service_pb2.GetEvidenceResponse], *, patience: float = 2.0
+) -> Call[Verdict]:
+    """Asks one rank for a verdict on what ranks have answered."""
+    if not 0.001 <= patience < 2**32 / 1000:
+        raise InvalidArgumentError("patience is no time", expected="0.001 s or more", got=str(patience))
+    request = debug_service_pb2.DiagnoseRequest(evidence=evidence, patience_ms=round(patience * 1000))
+    return plain_call(scope, "diagnose", request, verdict_from_wire)
+
+
+def _as_it_is(evidence: debug_service_pb2.GetEvidenceResponse) -> debug_service_pb2.GetEvidenceResponse:
+    return evidence
 
 
 def kill(scope: Scope, pid: int | None) -> Call[int]:

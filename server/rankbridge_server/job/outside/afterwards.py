@@ -6,11 +6,12 @@ import json
 import time
 from pathlib import Path
 
-from ...doctor.evidence import GONE, Evidence, Process, RankEvidence
+from ...core.processes import GONE, look
+from ...doctor.evidence import Evidence, Process, RankEvidence
 from ...doctor.focus import focus
 from ..watch.ring import SUFFIX
 from . import rings
-from .processes import NoJob, host, look
+from .processes import NoJob, host
 
 _ENDED = "ended"
 

@@ -9,13 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...doctor.evidence import GONE, Call, Evidence, Group, Process, RankEvidence
+from ...core.processes import GONE, Look, look
+from ...doctor.evidence import Call, Evidence, Group, Process, RankEvidence
 from ...doctor.focus import focus
+from ...doctor.looks import between
 from ...doctor.stacks import in_collective
 from . import flight_recorder, injection, rings, stacks
 from .afterwards import ended
 from .injection import Answer
-from .processes import Found, Look, NoJob, between, host, look
+from .processes import Found, NoJob, host
 from .rings import Record
 from .stacks import Stacks
 

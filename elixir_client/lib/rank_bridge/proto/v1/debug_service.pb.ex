@@ -1,5 +1,228 @@
 # Generated from rankbridge/v1/debug_service.proto by protoc-gen-rankbridge-elixir. Do not edit.
 
+defmodule RankBridge.Proto.V1.VerdictKind do
+  @moduledoc """
+  What is wrong with a gang.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:VERDICT_KIND_UNSPECIFIED` - Not said. Never sent.
+    * `:VERDICT_KIND_HEALTHY` - Nobody waits for long, and nothing has failed.
+    * `:VERDICT_KIND_NEVER_CALLED` - Others wait for a rank that has not called; its condition says why.
+    * `:VERDICT_KIND_MISMATCH_KIND` - Members asked for different kinds of operation.
+    * `:VERDICT_KIND_MISMATCH_SHAPE` - Members asked for different shapes or sizes.
+    * `:VERDICT_KIND_MISMATCH_DTYPE` - Members asked for different dtypes.
+    * `:VERDICT_KIND_MISMATCH_OP` - Members asked for different reduce ops.
+    * `:VERDICT_KIND_MISMATCH_ROOT` - Members named different roots.
+    * `:VERDICT_KIND_MISMATCH_TERMS` - Members differ in something else that they must agree on.
+    * `:VERDICT_KIND_MEMBERSHIP` - Ranks know a group by one name with different members.
+    * `:VERDICT_KIND_ORDER` - Ranks called the same in another order.
+    * `:VERDICT_KIND_ORDER_INVERSION` - Ranks wait for each other in a circle.
+    * `:VERDICT_KIND_P2P_UNMATCHED` - A send and a receive that do not meet.
+    * `:VERDICT_KIND_RENDEZVOUS` - A rank does not come to the beginning of the job.
+    * `:VERDICT_KIND_SLOW` - The gang moves, and one rank keeps the others waiting.
+    * `:VERDICT_KIND_NETWORK` - The network between ranks.
+    * `:VERDICT_KIND_UNKNOWN` - Nothing is certain; what was seen is in `evidence`.
+  """
+
+  @type t ::
+          :VERDICT_KIND_UNSPECIFIED
+          | :VERDICT_KIND_HEALTHY
+          | :VERDICT_KIND_NEVER_CALLED
+          | :VERDICT_KIND_MISMATCH_KIND
+          | :VERDICT_KIND_MISMATCH_SHAPE
+          | :VERDICT_KIND_MISMATCH_DTYPE
+          | :VERDICT_KIND_MISMATCH_OP
+          | :VERDICT_KIND_MISMATCH_ROOT
+          | :VERDICT_KIND_MISMATCH_TERMS
+          | :VERDICT_KIND_MEMBERSHIP
+          | :VERDICT_KIND_ORDER
+          | :VERDICT_KIND_ORDER_INVERSION
+          | :VERDICT_KIND_P2P_UNMATCHED
+          | :VERDICT_KIND_RENDEZVOUS
+          | :VERDICT_KIND_SLOW
+          | :VERDICT_KIND_NETWORK
+          | :VERDICT_KIND_UNKNOWN
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      VERDICT_KIND_UNSPECIFIED: 0,
+      VERDICT_KIND_HEALTHY: 1,
+      VERDICT_KIND_NEVER_CALLED: 2,
+      VERDICT_KIND_MISMATCH_KIND: 3,
+      VERDICT_KIND_MISMATCH_SHAPE: 4,
+      VERDICT_KIND_MISMATCH_DTYPE: 5,
+      VERDICT_KIND_MISMATCH_OP: 6,
+      VERDICT_KIND_MISMATCH_ROOT: 7,
+      VERDICT_KIND_MISMATCH_TERMS: 8,
+      VERDICT_KIND_MEMBERSHIP: 9,
+      VERDICT_KIND_ORDER: 10,
+      VERDICT_KIND_ORDER_INVERSION: 11,
+      VERDICT_KIND_P2P_UNMATCHED: 12,
+      VERDICT_KIND_RENDEZVOUS: 13,
+      VERDICT_KIND_SLOW: 14,
+      VERDICT_KIND_NETWORK: 15,
+      VERDICT_KIND_UNKNOWN: 16
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:VERDICT_KIND_UNSPECIFIED), do: 0
+  def value(:VERDICT_KIND_HEALTHY), do: 1
+  def value(:VERDICT_KIND_NEVER_CALLED), do: 2
+  def value(:VERDICT_KIND_MISMATCH_KIND), do: 3
+  def value(:VERDICT_KIND_MISMATCH_SHAPE), do: 4
+  def value(:VERDICT_KIND_MISMATCH_DTYPE), do: 5
+  def value(:VERDICT_KIND_MISMATCH_OP), do: 6
+  def value(:VERDICT_KIND_MISMATCH_ROOT), do: 7
+  def value(:VERDICT_KIND_MISMATCH_TERMS), do: 8
+  def value(:VERDICT_KIND_MEMBERSHIP), do: 9
+  def value(:VERDICT_KIND_ORDER), do: 10
+  def value(:VERDICT_KIND_ORDER_INVERSION), do: 11
+  def value(:VERDICT_KIND_P2P_UNMATCHED), do: 12
+  def value(:VERDICT_KIND_RENDEZVOUS), do: 13
+  def value(:VERDICT_KIND_SLOW), do: 14
+  def value(:VERDICT_KIND_NETWORK), do: 15
+  def value(:VERDICT_KIND_UNKNOWN), do: 16
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :VERDICT_KIND_UNSPECIFIED
+  def key(1), do: :VERDICT_KIND_HEALTHY
+  def key(2), do: :VERDICT_KIND_NEVER_CALLED
+  def key(3), do: :VERDICT_KIND_MISMATCH_KIND
+  def key(4), do: :VERDICT_KIND_MISMATCH_SHAPE
+  def key(5), do: :VERDICT_KIND_MISMATCH_DTYPE
+  def key(6), do: :VERDICT_KIND_MISMATCH_OP
+  def key(7), do: :VERDICT_KIND_MISMATCH_ROOT
+  def key(8), do: :VERDICT_KIND_MISMATCH_TERMS
+  def key(9), do: :VERDICT_KIND_MEMBERSHIP
+  def key(10), do: :VERDICT_KIND_ORDER
+  def key(11), do: :VERDICT_KIND_ORDER_INVERSION
+  def key(12), do: :VERDICT_KIND_P2P_UNMATCHED
+  def key(13), do: :VERDICT_KIND_RENDEZVOUS
+  def key(14), do: :VERDICT_KIND_SLOW
+  def key(15), do: :VERDICT_KIND_NETWORK
+  def key(16), do: :VERDICT_KIND_UNKNOWN
+  def key(number) when is_integer(number), do: number
+end
+
+defmodule RankBridge.Proto.V1.Condition do
+  @moduledoc """
+  What a rank does instead of what others wait for.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:CONDITION_UNSPECIFIED` - Not said. Never sent.
+    * `:CONDITION_ASLEEP` - It sleeps until a time.
+    * `:CONDITION_SPINNING` - It runs, and calls no collective.
+    * `:CONDITION_BLOCKED_READ` - It waits for input: of a file, a pipe, a socket.
+    * `:CONDITION_LOCK` - It waits for a lock.
+    * `:CONDITION_GIL_HELD` - A thread of it holds Python's lock, and waits.
+    * `:CONDITION_STOPPED` - It is stopped by a signal or a debugger.
+    * `:CONDITION_DEAD` - It has ended by a signal or with a failure.
+    * `:CONDITION_EXITED` - It has ended normally.
+    * `:CONDITION_TEARDOWN` - It is on its way out.
+    * `:CONDITION_WAITING_FOR_CHILD` - It waits for a process that it has started.
+    * `:CONDITION_STARVED` - It is ready to run, and has no CPU.
+    * `:CONDITION_IN_COLLECTIVE` - It is in a collective.
+    * `:CONDITION_IDLE` - It has no call: its controller has not called it.
+    * `:CONDITION_SILENT` - It does not answer, and what it does cannot be seen from outside.
+    * `:CONDITION_UNKNOWN` - It is not known.
+  """
+
+  @type t ::
+          :CONDITION_UNSPECIFIED
+          | :CONDITION_ASLEEP
+          | :CONDITION_SPINNING
+          | :CONDITION_BLOCKED_READ
+          | :CONDITION_LOCK
+          | :CONDITION_GIL_HELD
+          | :CONDITION_STOPPED
+          | :CONDITION_DEAD
+          | :CONDITION_EXITED
+          | :CONDITION_TEARDOWN
+          | :CONDITION_WAITING_FOR_CHILD
+          | :CONDITION_STARVED
+          | :CONDITION_IN_COLLECTIVE
+          | :CONDITION_IDLE
+          | :CONDITION_SILENT
+          | :CONDITION_UNKNOWN
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      CONDITION_UNSPECIFIED: 0,
+      CONDITION_ASLEEP: 1,
+      CONDITION_SPINNING: 2,
+      CONDITION_BLOCKED_READ: 3,
+      CONDITION_LOCK: 4,
+      CONDITION_GIL_HELD: 5,
+      CONDITION_STOPPED: 6,
+      CONDITION_DEAD: 7,
+      CONDITION_EXITED: 8,
+      CONDITION_TEARDOWN: 9,
+      CONDITION_WAITING_FOR_CHILD: 10,
+      CONDITION_STARVED: 11,
+      CONDITION_IN_COLLECTIVE: 12,
+      CONDITION_IDLE: 13,
+      CONDITION_SILENT: 14,
+      CONDITION_UNKNOWN: 15
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:CONDITION_UNSPECIFIED), do: 0
+  def value(:CONDITION_ASLEEP), do: 1
+  def value(:CONDITION_SPINNING), do: 2
+  def value(:CONDITION_BLOCKED_READ), do: 3
+  def value(:CONDITION_LOCK), do: 4
+  def value(:CONDITION_GIL_HELD), do: 5
+  def value(:CONDITION_STOPPED), do: 6
+  def value(:CONDITION_DEAD), do: 7
+  def value(:CONDITION_EXITED), do: 8
+  def value(:CONDITION_TEARDOWN), do: 9
+  def value(:CONDITION_WAITING_FOR_CHILD), do: 10
+  def value(:CONDITION_STARVED), do: 11
+  def value(:CONDITION_IN_COLLECTIVE), do: 12
+  def value(:CONDITION_IDLE), do: 13
+  def value(:CONDITION_SILENT), do: 14
+  def value(:CONDITION_UNKNOWN), do: 15
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :CONDITION_UNSPECIFIED
+  def key(1), do: :CONDITION_ASLEEP
+  def key(2), do: :CONDITION_SPINNING
+  def key(3), do: :CONDITION_BLOCKED_READ
+  def key(4), do: :CONDITION_LOCK
+  def key(5), do: :CONDITION_GIL_HELD
+  def key(6), do: :CONDITION_STOPPED
+  def key(7), do: :CONDITION_DEAD
+  def key(8), do: :CONDITION_EXITED
+  def key(9), do: :CONDITION_TEARDOWN
+  def key(10), do: :CONDITION_WAITING_FOR_CHILD
+  def key(11), do: :CONDITION_STARVED
+  def key(12), do: :CONDITION_IN_COLLECTIVE
+  def key(13), do: :CONDITION_IDLE
+  def key(14), do: :CONDITION_SILENT
+  def key(15), do: :CONDITION_UNKNOWN
+  def key(number) when is_integer(number), do: number
+end
+
 defmodule RankBridge.Proto.V1.GetRecordRequest do
   @moduledoc """
   Asks for the record.
@@ -695,10 +918,1285 @@ defmodule RankBridge.Proto.V1.StackFrame do
   end
 end
 
+defmodule RankBridge.Proto.V1.GetProcessRequest do
+  @moduledoc """
+  Asks for the process.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__, do: []
+end
+
+defmodule RankBridge.Proto.V1.GetProcessResponse do
+  @moduledoc """
+  A process.
+
+  ## Fields
+
+    * `process` - What the kernel says of it.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          process: V1.Process.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct process: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Process}, message.process),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | process: Decode.message(V1.Process, message.process, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :process, {:message, V1.Process}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Process do
+  @moduledoc """
+  What the kernel says of a process at a moment, and of one thread of it. What it does not say is not set.
+
+  ## Fields
+
+    * `pid` - Its process id, on its host.
+    * `native_id` - The kernel's number of the thread: of the one that runs the user's code, if one does; otherwise of the main one.
+    * `state` - The thread's state, as /proc has it: "R" runs, "S" sleeps, "D" waits for a device, "T" is stopped, "Z" has ended;
+      "gone": there is no such process.
+    * `wchan` - Where in the kernel the thread waits: "hrtimer_nanosleep". Empty: nowhere, or it is not said.
+    * `syscall` - The system call that the thread is in: "futex". Empty: none, or one without a name here.
+    * `cpu_us` - CPU time of the thread since it began, in microseconds.
+    * `run_delay_us` - For how long the thread was ready to run and had no CPU, in microseconds.
+    * `switches` - How often the thread gave up the CPU by itself.
+    * `blocked_us` - For how long the thread has not run, in microseconds.
+    * `resident_bytes` - Memory of the process, in bytes.
+    * `resident_peak_bytes` - The most that it ever was, in bytes.
+    * `throttled_us` - For how long the process's control group was held back because its share of the CPU was used up, in microseconds.
+    * `oom_kills` - Processes of the control group that were killed for want of memory.
+    * `children` - Processes that it has started and that are there: "4711 python S".
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          pid: non_neg_integer(),
+          native_id: non_neg_integer(),
+          state: String.t(),
+          wchan: String.t(),
+          syscall: String.t(),
+          cpu_us: non_neg_integer(),
+          run_delay_us: non_neg_integer() | nil,
+          switches: non_neg_integer() | nil,
+          blocked_us: non_neg_integer() | nil,
+          resident_bytes: non_neg_integer() | nil,
+          resident_peak_bytes: non_neg_integer() | nil,
+          throttled_us: non_neg_integer() | nil,
+          oom_kills: non_neg_integer() | nil,
+          children: [String.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct pid: 0,
+            native_id: 0,
+            state: "",
+            wchan: "",
+            syscall: "",
+            cpu_us: 0,
+            run_delay_us: nil,
+            switches: nil,
+            blocked_us: nil,
+            resident_bytes: nil,
+            resident_peak_bytes: nil,
+            throttled_us: nil,
+            oom_kills: nil,
+            children: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint64, message.pid),
+      Encode.implicit(0x10, :uint64, message.native_id),
+      Encode.implicit(0x1A, :string, message.state),
+      Encode.implicit(0x22, :string, message.wchan),
+      Encode.implicit(0x2A, :string, message.syscall),
+      Encode.implicit(0x30, :uint64, message.cpu_us),
+      Encode.optional(0x38, :uint64, message.run_delay_us),
+      Encode.optional(0x40, :uint64, message.switches),
+      Encode.optional(0x48, :uint64, message.blocked_us),
+      Encode.optional(0x50, :uint64, message.resident_bytes),
+      Encode.optional(0x58, :uint64, message.resident_peak_bytes),
+      Encode.optional(0x60, :uint64, message.throttled_us),
+      Encode.optional(0x68, :uint64, message.oom_kills),
+      Encode.repeated(0x72, :string, message.children),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | pid: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | native_id: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | state: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | wchan: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | syscall: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | cpu_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | run_delay_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 8, 0, raw, _depth) do
+    %{message | switches: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 9, 0, raw, _depth) do
+    %{message | blocked_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 10, 0, raw, _depth) do
+    %{message | resident_bytes: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 11, 0, raw, _depth) do
+    %{message | resident_peak_bytes: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 12, 0, raw, _depth) do
+    %{message | throttled_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 13, 0, raw, _depth) do
+    %{message | oom_kills: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 14, 2, raw, _depth) do
+    %{message | children: [Decode.value(:string, raw) | message.children]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | children: Enum.reverse(message.children),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :pid, :uint64, :implicit},
+      {2, :native_id, :uint64, :implicit},
+      {3, :state, :string, :implicit},
+      {4, :wchan, :string, :implicit},
+      {5, :syscall, :string, :implicit},
+      {6, :cpu_us, :uint64, :implicit},
+      {7, :run_delay_us, :uint64, :optional},
+      {8, :switches, :uint64, :optional},
+      {9, :blocked_us, :uint64, :optional},
+      {10, :resident_bytes, :uint64, :optional},
+      {11, :resident_peak_bytes, :uint64, :optional},
+      {12, :throttled_us, :uint64, :optional},
+      {13, :oom_kills, :uint64, :optional},
+      {14, :children, :string, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GetEvidenceRequest do
+  @moduledoc """
+  Asks for the evidence of a rank.
+
+  ## Fields
+
+    * `interval_ms` - Time between both looks, in milliseconds. 0: 200. At most 5,000.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          interval_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct interval_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.interval_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | interval_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :interval_ms, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GetEvidenceResponse do
+  @moduledoc """
+  The evidence of a rank.
+
+  ## Fields
+
+    * `rank` - What it is, and the state of its generation.
+    * `pending` - What it has accepted and not answered, and for whom the groups wait that it leads.
+    * `record` - Its last operations, at most 1,000.
+    * `activity` - What it does.
+    * `stacks` - Its stacks at the second look, that of `user_thread` first.
+    * `before` - Its process at the first look.
+    * `process` - And at the second.
+    * `still` - Whether the thread that `process` is about was at the same place both times.
+    * `interval_us` - Time between both looks, in microseconds.
+    * `at_us` - When the second look was taken, by the clock of the rank's host: microseconds since 1970 in UTC.
+    * `user_thread` - The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
+      attached. 0: none does.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: V1.DescribeRankResponse.t() | nil,
+          pending: V1.ListPendingResponse.t() | nil,
+          record: V1.GetRecordResponse.t() | nil,
+          activity: V1.Activity.t() | nil,
+          stacks: V1.GetStacksResponse.t() | nil,
+          before: V1.Process.t() | nil,
+          process: V1.Process.t() | nil,
+          still: boolean(),
+          interval_us: non_neg_integer(),
+          at_us: non_neg_integer(),
+          user_thread: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: nil,
+            pending: nil,
+            record: nil,
+            activity: nil,
+            stacks: nil,
+            before: nil,
+            process: nil,
+            still: false,
+            interval_us: 0,
+            at_us: 0,
+            user_thread: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.DescribeRankResponse}, message.rank),
+      Encode.optional(0x12, {:message, V1.ListPendingResponse}, message.pending),
+      Encode.optional(0x1A, {:message, V1.GetRecordResponse}, message.record),
+      Encode.optional(0x22, {:message, V1.Activity}, message.activity),
+      Encode.optional(0x2A, {:message, V1.GetStacksResponse}, message.stacks),
+      Encode.optional(0x32, {:message, V1.Process}, message.before),
+      Encode.optional(0x3A, {:message, V1.Process}, message.process),
+      Encode.implicit(0x40, :bool, message.still),
+      Encode.implicit(0x48, :uint64, message.interval_us),
+      Encode.implicit(0x50, :uint64, message.at_us),
+      Encode.implicit(0x58, :uint64, message.user_thread),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | rank: Decode.message(V1.DescribeRankResponse, message.rank, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | pending: Decode.message(V1.ListPendingResponse, message.pending, raw, depth)}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    %{message | record: Decode.message(V1.GetRecordResponse, message.record, raw, depth)}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    %{message | activity: Decode.message(V1.Activity, message.activity, raw, depth)}
+  end
+
+  def __put__(message, 5, 2, raw, depth) do
+    %{message | stacks: Decode.message(V1.GetStacksResponse, message.stacks, raw, depth)}
+  end
+
+  def __put__(message, 6, 2, raw, depth) do
+    %{message | before: Decode.message(V1.Process, message.before, raw, depth)}
+  end
+
+  def __put__(message, 7, 2, raw, depth) do
+    %{message | process: Decode.message(V1.Process, message.process, raw, depth)}
+  end
+
+  def __put__(message, 8, 0, raw, _depth) do
+    %{message | still: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, 9, 0, raw, _depth) do
+    %{message | interval_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 10, 0, raw, _depth) do
+    %{message | at_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 11, 0, raw, _depth) do
+    %{message | user_thread: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, {:message, V1.DescribeRankResponse}, :optional},
+      {2, :pending, {:message, V1.ListPendingResponse}, :optional},
+      {3, :record, {:message, V1.GetRecordResponse}, :optional},
+      {4, :activity, {:message, V1.Activity}, :optional},
+      {5, :stacks, {:message, V1.GetStacksResponse}, :optional},
+      {6, :before, {:message, V1.Process}, :optional},
+      {7, :process, {:message, V1.Process}, :optional},
+      {8, :still, :bool, :implicit},
+      {9, :interval_us, :uint64, :implicit},
+      {10, :at_us, :uint64, :implicit},
+      {11, :user_thread, :uint64, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.DiagnoseRequest do
+  @moduledoc """
+  Asks for a verdict.
+
+  ## Fields
+
+    * `evidence` - What ranks have answered to GetEvidence, one for each, in any order. Of one gang, of its current generation.
+    * `patience_ms` - For how long ranks may wait for each other without being called stuck, in milliseconds. 0: 2,000.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          evidence: [V1.GetEvidenceResponse.t()],
+          patience_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct evidence: [],
+            patience_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.GetEvidenceResponse}, message.evidence),
+      Encode.implicit(0x10, :uint32, message.patience_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{
+      message
+      | evidence: [Decode.message(V1.GetEvidenceResponse, nil, raw, depth) | message.evidence]
+    }
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | patience_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | evidence: Enum.reverse(message.evidence),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :evidence, {:message, V1.GetEvidenceResponse}, :repeated},
+      {2, :patience_ms, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.DiagnoseResponse do
+  @moduledoc """
+  The verdict.
+
+  ## Fields
+
+    * `verdict` - The verdict.
+    * `error` - What is wrong with the evidence.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:verdict, V1.Verdict.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:verdict, value}) do
+    Encode.always(0x0A, {:message, V1.Verdict}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :verdict)
+    %{message | outcome: {:verdict, Decode.message(V1.Verdict, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :verdict, {:message, V1.Verdict}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Verdict do
+  @moduledoc """
+  A verdict on a gang.
+
+  ## Fields
+
+    * `kind` - What is wrong.
+    * `summary` - The verdict in one sentence, which names ranks, call and reason.
+    * `confidence` - How sure it is: 0 to 1.
+    * `culprits` - The ranks that are to blame. None: nobody is, or it is not known who.
+    * `call` - The call that it is about: "all_reduce world". Empty: none.
+    * `sides` - What ranks asked for, if they differ.
+    * `waits` - What each waiting rank waits for, those first that have waited longest.
+    * `cycle` - Ranks that wait for each other in a circle, each for the next, the last for the first.
+    * `advice` - What to do next. Empty: nothing is known.
+    * `evidence` - What was seen, if the verdict is UNKNOWN.
+    * `notes` - What was not seen, and what would show it.
+    * `world_size` - Ranks in the gang.
+    * `page` - The verdict as a page for people, of at most some 40 lines.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          kind: V1.VerdictKind.t(),
+          summary: String.t(),
+          confidence: RankBridge.Protobuf.float_value(),
+          culprits: [V1.Culprit.t()],
+          call: String.t(),
+          sides: [V1.VerdictSide.t()],
+          waits: [V1.VerdictWait.t()],
+          cycle: [non_neg_integer()],
+          advice: String.t(),
+          evidence: [String.t()],
+          notes: [String.t()],
+          world_size: non_neg_integer(),
+          page: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct kind: :VERDICT_KIND_UNSPECIFIED,
+            summary: "",
+            confidence: 0.0,
+            culprits: [],
+            call: "",
+            sides: [],
+            waits: [],
+            cycle: [],
+            advice: "",
+            evidence: [],
+            notes: [],
+            world_size: 0,
+            page: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, {:enum, V1.VerdictKind}, message.kind),
+      Encode.implicit(0x12, :string, message.summary),
+      Encode.implicit(0x19, :double, message.confidence),
+      Encode.repeated(0x22, {:message, V1.Culprit}, message.culprits),
+      Encode.implicit(0x2A, :string, message.call),
+      Encode.repeated(0x32, {:message, V1.VerdictSide}, message.sides),
+      Encode.repeated(0x3A, {:message, V1.VerdictWait}, message.waits),
+      Encode.packed(0x42, :uint32, message.cycle),
+      Encode.implicit(0x4A, :string, message.advice),
+      Encode.repeated(0x52, :string, message.evidence),
+      Encode.repeated(0x5A, :string, message.notes),
+      Encode.implicit(0x60, :uint32, message.world_size),
+      Encode.implicit(0x6A, :string, message.page),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | kind: Decode.value({:enum, V1.VerdictKind}, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | summary: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 1, raw, _depth) do
+    %{message | confidence: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    %{message | culprits: [Decode.message(V1.Culprit, nil, raw, depth) | message.culprits]}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | call: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 6, 2, raw, depth) do
+    %{message | sides: [Decode.message(V1.VerdictSide, nil, raw, depth) | message.sides]}
+  end
+
+  def __put__(message, 7, 2, raw, depth) do
+    %{message | waits: [Decode.message(V1.VerdictWait, nil, raw, depth) | message.waits]}
+  end
+
+  def __put__(message, 8, 0, raw, _depth) do
+    %{message | cycle: [Decode.value(:uint32, raw) | message.cycle]}
+  end
+
+  def __put__(message, 8, 2, raw, _depth) do
+    %{message | cycle: Decode.packed(:uint32, raw, message.cycle)}
+  end
+
+  def __put__(message, 9, 2, raw, _depth) do
+    %{message | advice: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 10, 2, raw, _depth) do
+    %{message | evidence: [Decode.value(:string, raw) | message.evidence]}
+  end
+
+  def __put__(message, 11, 2, raw, _depth) do
+    %{message | notes: [Decode.value(:string, raw) | message.notes]}
+  end
+
+  def __put__(message, 12, 0, raw, _depth) do
+    %{message | world_size: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 13, 2, raw, _depth) do
+    %{message | page: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | culprits: Enum.reverse(message.culprits),
+        sides: Enum.reverse(message.sides),
+        waits: Enum.reverse(message.waits),
+        cycle: Enum.reverse(message.cycle),
+        evidence: Enum.reverse(message.evidence),
+        notes: Enum.reverse(message.notes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :kind, {:enum, V1.VerdictKind}, :implicit},
+      {2, :summary, :string, :implicit},
+      {3, :confidence, :double, :implicit},
+      {4, :culprits, {:message, V1.Culprit}, :repeated},
+      {5, :call, :string, :implicit},
+      {6, :sides, {:message, V1.VerdictSide}, :repeated},
+      {7, :waits, {:message, V1.VerdictWait}, :repeated},
+      {8, :cycle, :uint32, :repeated},
+      {9, :advice, :string, :implicit},
+      {10, :evidence, :string, :repeated},
+      {11, :notes, :string, :repeated},
+      {12, :world_size, :uint32, :implicit},
+      {13, :page, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Culprit do
+  @moduledoc """
+  A rank that others have to blame.
+
+  ## Fields
+
+    * `rank` - Rank in the gang.
+    * `confidence` - How sure that is: 0 to 1.
+    * `condition` - What it does.
+    * `why` - The same in words.
+    * `pid` - Its process id, on its host. 0: not known.
+    * `host` - Its host. Empty: not known.
+    * `stack` - Where the thread that runs the user's code is, the innermost call first. None: it is not known, or it runs none.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          confidence: RankBridge.Protobuf.float_value(),
+          condition: V1.Condition.t(),
+          why: String.t(),
+          pid: non_neg_integer(),
+          host: String.t(),
+          stack: [V1.StackFrame.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            confidence: 0.0,
+            condition: :CONDITION_UNSPECIFIED,
+            why: "",
+            pid: 0,
+            host: "",
+            stack: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x11, :double, message.confidence),
+      Encode.implicit(0x18, {:enum, V1.Condition}, message.condition),
+      Encode.implicit(0x22, :string, message.why),
+      Encode.implicit(0x28, :uint64, message.pid),
+      Encode.implicit(0x32, :string, message.host),
+      Encode.repeated(0x3A, {:message, V1.StackFrame}, message.stack),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 1, raw, _depth) do
+    %{message | confidence: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | condition: Decode.value({:enum, V1.Condition}, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | why: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | pid: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 6, 2, raw, _depth) do
+    %{message | host: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 7, 2, raw, depth) do
+    %{message | stack: [Decode.message(V1.StackFrame, nil, raw, depth) | message.stack]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | stack: Enum.reverse(message.stack),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :confidence, :double, :implicit},
+      {3, :condition, {:enum, V1.Condition}, :implicit},
+      {4, :why, :string, :implicit},
+      {5, :pid, :uint64, :implicit},
+      {6, :host, :string, :implicit},
+      {7, :stack, {:message, V1.StackFrame}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.VerdictSide do
+  @moduledoc """
+  Ranks that asked for the same.
+
+  ## Fields
+
+    * `ranks` - Ranks in the gang.
+    * `what` - What they asked for.
+    * `sites` - The lines of code that did: "train.py:88".
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          ranks: [non_neg_integer()],
+          what: String.t(),
+          sites: [String.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct ranks: [],
+            what: "",
+            sites: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.packed(0x0A, :uint32, message.ranks),
+      Encode.implicit(0x12, :string, message.what),
+      Encode.repeated(0x1A, :string, message.sites),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
+  end
+
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | what: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | sites: [Decode.value(:string, raw) | message.sites]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | ranks: Enum.reverse(message.ranks),
+        sites: Enum.reverse(message.sites),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :ranks, :uint32, :repeated},
+      {2, :what, :string, :implicit},
+      {3, :sites, :string, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.VerdictWait do
+  @moduledoc """
+  A rank that waits.
+
+  ## Fields
+
+    * `rank` - Rank in the gang.
+    * `call` - The call that it is in: "all_reduce world".
+    * `waits_for` - Ranks for which it waits.
+    * `waited_us` - For how long, in microseconds. Not set: not known.
+    * `site` - The line of code that made the call. Empty: not known.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          call: String.t(),
+          waits_for: [non_neg_integer()],
+          waited_us: non_neg_integer() | nil,
+          site: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            call: "",
+            waits_for: [],
+            waited_us: nil,
+            site: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x12, :string, message.call),
+      Encode.packed(0x1A, :uint32, message.waits_for),
+      Encode.optional(0x20, :uint64, message.waited_us),
+      Encode.implicit(0x2A, :string, message.site),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | call: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | waits_for: [Decode.value(:uint32, raw) | message.waits_for]}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | waits_for: Decode.packed(:uint32, raw, message.waits_for)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | waited_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | site: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | waits_for: Enum.reverse(message.waits_for),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :call, :string, :implicit},
+      {3, :waits_for, :uint32, :repeated},
+      {4, :waited_us, :uint64, :optional},
+      {5, :site, :string, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.DebugService do
   @moduledoc """
-  What a rank has done and does, for who looks for a fault. It changes nothing, and always answers, whatever the gang is
-  doing, as long as the rank's process runs.
+  What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
+  answers, whatever the gang is doing, as long as the rank's process runs.
   """
 
   alias RankBridge.Proto.V1
@@ -709,7 +2207,10 @@ defmodule RankBridge.Proto.V1.DebugService do
   def methods do
     [
       get_record(),
-      get_stacks()
+      get_stacks(),
+      get_process(),
+      get_evidence(),
+      diagnose()
     ]
   end
 
@@ -736,6 +2237,49 @@ defmodule RankBridge.Proto.V1.DebugService do
       path: "/rankbridge.v1.DebugService/GetStacks",
       request: V1.GetStacksRequest,
       response: V1.GetStacksResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives what the kernel says of the rank's process.
+  """
+  @spec get_process() :: Rpc.t()
+  def get_process do
+    %Rpc{
+      path: "/rankbridge.v1.DebugService/GetProcess",
+      request: V1.GetProcessRequest,
+      response: V1.GetProcessResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives all that a verdict needs of the rank, as two looks at it show it.
+  """
+  @spec get_evidence() :: Rpc.t()
+  def get_evidence do
+    %Rpc{
+      path: "/rankbridge.v1.DebugService/GetEvidence",
+      request: V1.GetEvidenceRequest,
+      response: V1.GetEvidenceResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Judges the gang from the evidence of its ranks: who keeps whom waiting, in which call, and why. Of ranks whose evidence
+  is missing it adds what this rank's host knows: ask the lowest rank that has answered. It asks no rank.
+  """
+  @spec diagnose() :: Rpc.t()
+  def diagnose do
+    %Rpc{
+      path: "/rankbridge.v1.DebugService/Diagnose",
+      request: V1.DiagnoseRequest,
+      response: V1.DiagnoseResponse,
       client_stream?: false,
       server_stream?: false
     }

@@ -1,0 +1,169 @@
+"""What has failed in a gang: a rank that was lost, members that disagreed, members that did not come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from .contract_texts import frame_of, with_contract
+from .evidence import Call, Frame
+from .testimony import Operation, Silence, Testimony
+from .verdict import Condition, Culprit, Kind, Side, Verdict
+from .words import rank_intervals, verb
+
+_MISMATCH, _PEER_MISSING = "MISMATCH", "PEER_MISSING"
+_KINDS: tuple[tuple[Kind, Callable[[Call], object]], ...] = (
+    (Kind.MISMATCH_KIND, lambda it: it.kind),
+    (Kind.MISMATCH_ROOT, lambda it: it.root),
+    (Kind.MISMATCH_DTYPE, lambda it: it.dtypes),
+    (Kind.MISMATCH_SHAPE, lambda it: it.shapes),
+    (Kind.MISMATCH_OP, lambda it: it.op),
+)
+
+
+def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdict | None:
+    """The generation is over: because a rank was lost, or for another reason."""
+    reasons = {rank: reason for it in testimonies for rank, reason in it.lost}
+    if reasons:
+        pids = {it.rank: it.pid for it in silences}
+        culprits = tuple(
+            Culprit(rank=rank, confidence=0.95, condition=Condition.DEAD, pid=pids.get(rank), why=reason)
+            for rank, reason in sorted(reasons.items())
+        )
+        numbers = [*reasons]
+        return Verdict(
+            kind=Kind.NEVER_CALLED,
+            summary=f"{rank_intervals(numbers)} {verb(numbers, 'was', 'were')} lost: {culprits[0].why}",
+            confidence=0.95,
+            culprits=culprits,
+            advice="read its last output, and the kernel's log (`dmesg`) for the OOM killer; form the gang again",
+        )
+    over = next((it.over for it in testimonies if it.over), "")
+    if not over:
+        return None
+    return Verdict(
+        kind=Kind.UNKNOWN,
+        summary="the gang has no generation in which operations could run",
+        confidence=0.0,
+        evidence=(over,),
+        advice="form the gang again",
+    )
+
+
+def last(testimonies: Sequence[Testimony], at: float) -> Verdict | None:
+    """The newest operation that failed as members disagreed or did not come, if none of them has gone on since."""
+    newest = {
+        it.rank: done[-1]
+        for it in testimonies
+        if (done := [each for each in it.operations if each.done_at is not None])
+    }
+    failed = [it for it in newest.values() if it.code in (_MISMATCH, _PEER_MISSING)]
+    if not failed:
+        return None
+    one = max(failed, key=lambda it: it.done_at or 0.0)
+    members = next((group.ranks for it in testimonies for group in it.groups if group.name == one.group), ())
+    parts = _parts(testimonies, one)
+    if any(newest[rank] is not it for rank, it in parts.items()):
+        return None
+    ago = f"{max(0.0, at - (one.done_at or at)):.1f} s ago"
+    return (
+        _mismatch(one, members, parts, ago) if one.code == _MISMATCH else _missing(one, members, parts, ago)
+    )
+
+
+def _parts(testimonies: Sequence[Testimony], one: Operation) -> Mapping[int, Operation]:
+    """What each member has recorded of the same failure: by its id, else what failed alike in the group last."""
+    found = {}
+    for it in testimonies:
+        for operation in reversed(it.operations):
+            same = operation.operation_id == one.operation_id
+            if operation.group == one.group and operation.code == one.code and same:
+                found[it.rank] = operation
+                break
+    return found
+
+
+def _mismatch(
+    one: Operation, members: tuple[int, ...], parts: Mapping[int, Operation], ago: str
+) -> Verdict | None:
+    by_contract: dict[str, list[int]] = defaultdict(list)
+    for rank, it in sorted(parts.items()):
+        by_contract[it.contract].append(rank)
+    if len(by_contract) < 2:
+        # The others have recorded it under other ids: what the ruling said is all that is known.
+        return _told(one, Kind.MISMATCH_TERMS, ago)
+    ordered = sorted(by_contract.items(), key=lambda it: (-len(it[1]), it[1]))
+    sides = tuple(
+        Side(ranks=tuple(ranks), what=what or "nothing", sites=_sites(parts[it] for it in ranks))
+        for what, ranks in ordered
+    )
+    most = 2 * len(ordered[0][1]) > len(members)
+    minority = [rank for _, ranks in ordered[1:] for rank in ranks] if most else []
+    return Verdict(
+        kind=_kind([what for what, _ in ordered]),
+        summary=f"{ago}, members of {one.group} asked for different things: "
+        + "; ".join(f"{rank_intervals(it.ranks)}: {it.what}" for it in sides),
+        confidence=0.97,
+        culprits=tuple(
+            Culprit(
+                rank=rank,
+                confidence=0.95,
+                condition=Condition.IN_COLLECTIVE,
+                why="asked for something else than most",
+                stack=_sites([parts[rank]]),
+            )
+            for rank in sorted(minority)
+        ),
+        call=f"{one.kind} {one.group}",
+        sides=sides,
+        advice="make the calls agree on every rank"
+        + ("" if most else "; neither side is a majority, so either may be the wrong one"),
+    )
+
+
+def _kind(contracts: Sequence[str]) -> Kind:
+    calls = [with_contract(Call(group="", number=0, kind=it.partition(" ")[0]), it, ()) for it in contracts]
+    return next(
+        (kind for kind, aspect in _KINDS if len({aspect(it) for it in calls}) > 1), Kind.MISMATCH_TERMS
+    )
+
+
+def _missing(one: Operation, members: tuple[int, ...], parts: Mapping[int, Operation], ago: str) -> Verdict:
+    missing = sorted({*members} - parts.keys())
+    # Of a send or a receive, only its own end has recorded it.
+    if not one.contract.startswith(one.kind) or not missing:
+        return _told(one, Kind.P2P_UNMATCHED if one.kind in ("send", "recv") else Kind.NEVER_CALLED, ago)
+    return Verdict(
+        kind=Kind.NEVER_CALLED,
+        summary=f"{ago}, {one.kind} on {one.group} failed: {rank_intervals(missing)} had not come",
+        confidence=0.95,
+        culprits=tuple(
+            Culprit(rank=it, confidence=0.95, why="had not come when the others' time was over")
+            for it in missing
+        ),
+        call=f"{one.kind} {one.group}",
+        sides=(
+            Side(ranks=tuple(sorted(parts)), what=one.contract, sites=_sites(parts.values())),
+            Side(ranks=tuple(missing), what="no call"),
+        ),
+        evidence=tuple(one.message.splitlines()[1:]),
+        advice="look at what these ranks did instead, and why nobody had called them",
+    )
+
+
+def _told(one: Operation, kind: Kind, ago: str) -> Verdict:
+    """The error itself, where the records of the others say nothing of it."""
+    first, *rest = one.message.splitlines() or [one.code]
+    return Verdict(
+        kind=kind,
+        summary=f"{ago}: {first}",
+        confidence=0.9,
+        call=f"{one.kind} {one.group}",
+        evidence=tuple(rest),
+        advice="both sides are in the error: make them agree",
+    )
+
+
+def _sites(operations: Iterable[Operation]) -> tuple[Frame, ...]:
+    frames = dict.fromkeys(frame for it in operations if (frame := frame_of(it.site)) is not None)
+    return tuple(frames)[:3]

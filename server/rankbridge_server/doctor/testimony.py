@@ -1,0 +1,72 @@
+"""What the ranks of a gang say of themselves, for a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.activity import Activity
+from .evidence import Group, Process, Thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """An operation of a rank's record. Times are in seconds since 1970; None: it has not come so far."""
+
+    kind: str
+    group: str
+    operation_id: str = ""
+    contract: str = ""
+    site: str = ""
+    function: str = ""
+    called_at: float
+    announced_at: float | None = None
+    entered_at: float | None = None
+    done_at: float | None = None
+    code: str = ""
+    """How it failed, as "PEER_MISSING". Empty: it did not."""
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """Members of a group that wait for others, as its leader says. Ranks are those in the gang.
+
+    `arrived`: each with how many seconds it came after the first; `waited_s`: since the first came.
+    """
+
+    group: str
+    kind: str
+    operation_id: str
+    arrived: tuple[tuple[int, float], ...]
+    missing: tuple[int, ...]
+    waited_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testimony:
+    """One rank. `threads`: the one that runs the user's code is the first; none: no code of the user's runs."""
+
+    rank: int
+    pid: int
+    host: str
+    process: Process
+    groups: tuple[Group, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    """Those that are done, in the order in which they ended; then those that are not."""
+    admissions: tuple[Admission, ...] = ()
+    activity: Activity | None = None
+    threads: tuple[Thread, ...] = ()
+    still: bool | None = None
+    lost: tuple[tuple[int, str], ...] = ()
+    """The ranks whose loss ended its generation, with the reason."""
+    over: str = ""
+    """Why its generation is over. Empty: it is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silence:
+    """A rank that has not answered, with what its host says of its process. `pid`: None: not known."""
+
+    rank: int
+    pid: int | None = None
+    process: Process
