@@ -107,6 +107,7 @@ def pytest_runtest_makereport(
         item.stash[_FAILED] = True
         if _LENT in item.stash:
             lent = item.stash[_LENT]
+            report.sections.append(("verdict", lent.verdict()))
             report.sections.append(("gang", lent.described()))
             report.sections.append(("record of ranks", lent.recorded()))
             report.sections.append(("stacks of ranks", stacks_of(lent.pids)))

@@ -164,6 +164,15 @@ def test_a_failure_shows_how_the_gang_is(output: str) -> None:
     assert re.search(r"^  test-\d+ waits for ranks \[1, 2\] in barrier$", section, re.MULTILINE)
 
 
+def test_a_failure_shows_a_verdict(output: str) -> None:
+    report = output.partition(" test_fails_while_a_rank_is_missing[3-gloo] _")[2]
+    section = report.partition(" verdict ---")[2].partition(" gang ---")[0]
+    said = (
+        r"^NEVER_CALLED: ranks 1-2 have not called barrier test-\d+, are idle for [\d.]+ s: it has no call$"
+    )
+    assert re.search(said, section, re.MULTILINE)
+
+
 def test_a_failure_shows_what_the_ranks_did_last(output: str) -> None:
     report = output.partition(" test_fails_after_calls[3-gloo] _")[2]
     section = report.partition(" record of ranks ---")[2].partition(" stacks of ranks ---")[0]

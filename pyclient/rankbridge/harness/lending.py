@@ -20,6 +20,8 @@ from rankbridge.harness.leaks import Holdings, free_shared_refs, warm_up
 from rankbridge.harness.operations import DECLARED
 
 FORM_TIMEOUT_S = 30.0
+# A test that fails has seldom waited for long.
+_PATIENCE_S = 0.1
 _RECORDED = 8
 """Operations that the report of a test shows."""
 _WORDS = {signal.SIGKILL: "kill", signal.SIGSTOP: "stop", signal.SIGCONT: "cont"}
@@ -176,6 +178,13 @@ class LentGang:
             with suppress(RankBridgeError):
                 records[rank.rank] = rank.record(limit=_RECORDED, group=self.group)
         return "\n".join(map(str, timeline(records)[-_RECORDED:])) or "no operation in the test's group"
+
+    def verdict(self) -> str:
+        """Says which rank keeps which others waiting, or what has failed last."""
+        try:
+            return str(self.client.diagnose(patience=_PATIENCE_S))
+        except RankBridgeError as error:
+            return f"no rank has answered: {error}"
 
     def _signal(self, ranks: Sequence[int], signum: signal.Signals) -> None:
         if self._running.wanted.backend == "fake":
