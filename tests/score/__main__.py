@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.score import table
 from tests.score.labelled import SIZE, Labelled
+from tests.score.order import ORDERS
 from tests.score.plan import plan, titles
 from tests.score.run import Outcome, run
 from tests.score.score import Score, score
@@ -41,6 +42,7 @@ def scored(backend: str, seed: int, only: str = "") -> tuple[bool, str]:
     """Runs the cases of a seed on a backend; tells whether all were right, and gives the tables."""
     faulty: dict[str, list[Score]] = defaultdict(list)
     correct: dict[str, list[Score]] = defaultdict(list)
+    by_order: dict[str, list[Score]] = {order: [] for order in ORDERS}
     what, ok = titles(), True
     with Pool() as pool:
         for case in plan(seed, backend):
@@ -49,10 +51,13 @@ def scored(backend: str, seed: int, only: str = "") -> tuple[bool, str]:
             outcome = run(case, pool.gang(Wanted(SIZE, backend)))
             found = score(case, outcome)
             (correct if case.truth is None else faulty)[what[case.kind]].append(found)
+            if case.truth is not None:
+                by_order[case.order].append(found)
             if not found.good:
                 ok = False
                 show(backend, case, outcome, found)
-    return ok, "\n\n".join([table.faulty(faulty)] * bool(faulty) + [table.correct(correct)] * bool(correct))
+    tables = [table.faulty(faulty), table.faulty(by_order, "who comes first")] if faulty else []
+    return ok, "\n\n".join(tables + ([table.correct(correct)] if correct else []))
 
 
 def show(backend: str, case: Labelled, outcome: Outcome, found: Score) -> None:

@@ -42,6 +42,8 @@ class Labelled:
         groups: Groups beside world.
         group: Where it is tried afterwards that all is well.
         victims: Ranks that something is done to; their own calls are no matter.
+        order: Who comes first, in words.
+        first: Those who do. Empty: all come at once.
     """
 
     kind: str
@@ -51,6 +53,8 @@ class Labelled:
     groups: Mapping[str, Sequence[int]]
     group: str = "world"
     victims: frozenset[int] = frozenset()
+    order: str = "All at once"
+    first: frozenset[int] = frozenset()
 
 
 def disagreement(members: Collection[int], odd: Collection[int]) -> Truth:

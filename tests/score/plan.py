@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tests.score.correct import CORRECT
 from tests.score.faulty import ANYWHERE, ON_PROCESSES, Make
 from tests.score.labelled import Labelled
+from tests.score.order import ORDERS, TOGETHER, first_comers, is_ordered
 
 FAULTY_OF_A_CLASS = 18
 STRUCK_OF_A_CLASS = 12
@@ -33,7 +34,15 @@ def _of(make: Make, seed: int, count: int) -> list[Labelled]:
     made = []
     for number in range(count):
         fields = make(random.Random(f"{seed} {kind} {number}"))
-        made.append(Labelled(kind=kind, name=f"{kind} {number}", **{"truth": None, **fields}))
+        order = TOGETHER if is_ordered(fields["step"]) else ORDERS[number % len(ORDERS)]
+        first = first_comers(order, fields, random.Random(f"{seed} {kind} {number} first"))
+        named = {
+            "kind": kind,
+            "name": f"{kind} {number}",
+            "order": order if first else TOGETHER,
+            "first": first,
+        }
+        made.append(Labelled(**{"truth": None, **fields, **named}))
     return made
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from tests.score.score import Score
 
-FAULTY = """| class | cases | detected | kind | named | false blame | silent | hung | noise | p50 ms | max ms |
+FAULTY = """| {} | cases | detected | kind | named | false blame | silent | hung | noise | p50 ms | max ms |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 CORRECT = """| class | cases | false alarms | hung | p50 ms | max ms |
 | --- | --- | --- | --- | --- | --- |"""
 
 
-def faulty(by_class: Mapping[str, Sequence[Score]]) -> str:
-    """A line for each class."""
-    lines = [FAULTY]
+def faulty(by_class: Mapping[str, Sequence[Score]], what: str = "class") -> str:
+    """A line for each class, or for each of what else the cases are counted by."""
+    lines = [FAULTY.format(what)]
     for title, them in _with_all(by_class):
         numbers = [
             sum(it.detected for it in them),
@@ -41,7 +41,7 @@ def correct(by_class: Mapping[str, Sequence[Score]]) -> str:
 
 def _with_all(by_class: Mapping[str, Sequence[Score]]) -> list[tuple[str, Sequence[Score]]]:
     every = [it for them in by_class.values() for it in them]
-    return [*by_class.items(), *([("**all**", every)] if every else [])]
+    return [*((it, them) for it, them in by_class.items() if them), *([("**all**", every)] if every else [])]
 
 
 def _times(them: Sequence[Score]) -> list[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import pytest
 from tests.score import table
-from tests.score.labelled import Labelled, Truth, disagreement, missing
+from tests.score.labelled import SIZE, Json, Labelled, Truth, disagreement, missing
+from tests.score.order import ORDERS, in_order
 from tests.score.plan import plan, titles
 from tests.score.run import Outcome, run
 from tests.score.score import score
@@ -39,6 +41,27 @@ def test_a_seed_draws_the_same_cases_and_another_one_others() -> None:
     assert {it.kind for it in CASES} == set(titles())
     assert len(plan(1, "fake")) > 300
     assert sum(it.truth is not None for it in CASES) > 200
+
+
+def test_who_comes_first_comes_alone_and_everybody_comes_once() -> None:
+    for case in CASES:
+        parts = list(in_order(case.step, case.first))
+        assert sorted(callers(parts, case)) == sorted(callers([case.step], case))
+        if case.first:
+            assert {rank for rank, _ in callers(parts[:1], case)} == case.first
+    counts = Counter(it.order for it in CASES)
+    assert min(counts[it] for it in ORDERS) > 40, counts
+
+
+def callers(steps: Sequence[Json], case: Labelled) -> list[tuple[int, str]]:
+    """Which ranks call, and what, in order."""
+    called = []
+    for step in steps:
+        members = case.groups.get(step.get("group", ""), range(SIZE))
+        alike = [{"rank": it, "call": step["call"]} for it in members] if "call" in step else []
+        each = [it for it in step.get("each", alike) if it["rank"] not in step.get("absent", ())]
+        called += [(it["rank"], it["call"]) for it in each]
+    return called
 
 
 def error(code: ErrorCode, *named: tuple[int, str, str]) -> RankBridgeError:

@@ -63,8 +63,12 @@ class Session:
         for place, (name, described) in enumerate(tensors.items()):
             self.tensors.make(name, described, self.groups["world"], self.seed + place)
 
-    def begin(self, step: Mapping[str, Any]) -> Going:
+    def begin(self, step: Mapping[str, Any], operation_id: str | None = None) -> Going:
         """Begins the calls of a step, and its faults.
+
+        Args:
+            step: The step.
+            operation_id: Of a call on members. None: a new one.
 
         Raises:
             LookupError: A rank has not what it should bring.
@@ -73,7 +77,7 @@ class Session:
         late = delays(faults)
         timeout = step["timeout_ms"] / 1000 if "timeout_ms" in step else self.timeout
         at_once = step.get("wait") is False
-        operation_id = uuid.uuid4().hex
+        operation_id = operation_id or uuid.uuid4().hex
         if "call" in step:
             members = self.groups[step.get("group", "world")]
             calls = of_members(step, members, self.tensors, timeout, operation_id)
