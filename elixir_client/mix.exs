@@ -106,12 +106,17 @@ defmodule RankBridge.MixProject do
         RankBridge.Error,
         RankBridge.Generations,
         RankBridge.CallSite,
+        RankBridge.Doctor,
         RankBridge.Pending,
         RankBridge.RankStatus,
         RankBridge.RecordedOperation,
         RankBridge.ThreadStack,
         RankBridge.Token,
-        RankBridge.Traces
+        RankBridge.Traces,
+        RankBridge.Verdict,
+        RankBridge.Verdict.Culprit,
+        RankBridge.Verdict.Side,
+        RankBridge.Verdict.Wait
       ],
       Collectives: [
         RankBridge.Averaging,

@@ -48,7 +48,8 @@ defmodule RankBridge do
     * `RankBridge.Functions` - functions of your own, in Python, that the ranks have loaded
     * `RankBridge.NamedTensors` - tensors that the ranks' processes show under names
     * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
-    * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
+    * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves;
+      `RankBridge.Doctor` - what is wrong with them
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
     * `RankBridge.Case` - real ranks for tests in ExUnit
 

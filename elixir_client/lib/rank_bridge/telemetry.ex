@@ -50,6 +50,12 @@ defmodule RankBridge.Telemetry do
       measurements: [:waited],
       metadata: [:gang, :ranks, :group, :operation, :operation_id, :arrived?],
       when: "a gang has found that others wait, or waited, for ranks"
+    },
+    %{
+      name: [:rank_bridge, :gang, :verdict],
+      measurements: [:duration],
+      metadata: [:gang, :kind, :ranks, :verdict],
+      when: "`RankBridge.Doctor.diagnose/2` has given a verdict"
     }
   ]
 
@@ -125,7 +131,8 @@ defmodule RankBridge.Telemetry do
       name, empty where none is involved
     * `operation_id` - empty where there is none
     * `rank`, `ranks` - ranks in the gang; of `[:rank_bridge, :gang, :recover, ...]` those that were lost, of
-      `[:rank_bridge, :gang, :straggler]` those that are waited for; `arrived?` - whether they have come since
+      `[:rank_bridge, :gang, :straggler]` those that are waited for, of `[:rank_bridge, :gang, :verdict]` those that are to blame;
+      `arrived?` - whether they have come since
     * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also if
       the request does not use the stream
     * `result` - `:ok` or `:error`; `error` - the `RankBridge.Error`, nil with `:ok`
@@ -134,7 +141,9 @@ defmodule RankBridge.Telemetry do
     * `how` - a text that describes the loss
     * `telemetry_span_context` - the same in a span's start and its end, and in no other
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
-    * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
+    * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`; of `[:rank_bridge, :gang, :verdict]`, `kind` is what is wrong,
+      a `t:RankBridge.Verdict.kind/0`
+    * `verdict` - the `RankBridge.Verdict`
 
   A function has one span, also if it is made of others: `RankBridge.Averaging.average/3` has no span of `:coalesce`. Calls in a caller's
   own function, as in `RankBridge.Graphs.graph_capture/4`, have spans of their own. A function with
@@ -147,7 +156,7 @@ defmodule RankBridge.Telemetry do
   Every event checks whether `:telemetry` is loaded: a program that attaches a handler has loaded it.
   """
 
-  alias RankBridge.{Error, Gang}
+  alias RankBridge.{Error, Gang, Verdict}
   alias RankBridge.Telemetry.{Log, Metrics, OldNames}
 
   # `Logger.levels/0` is newer than the oldest Elixir that this works with.
@@ -200,6 +209,7 @@ defmodule RankBridge.Telemetry do
   | the gang has recovered from the loss | `:info` |
   | the gang has not recovered | `:error` |
   | ranks keep others waiting | `:warning`; `:info` once they have come |
+  | a verdict on the gang | `:warning`; `:debug` if it is healthy |
 
   The argument is a level, or options:
 
@@ -233,7 +243,7 @@ defmodule RankBridge.Telemetry do
   def detach_default_logger, do: detach(@logger)
 
   @doc """
-  Metrics of calls, losses, recoveries and stragglers, for a reporter of `Telemetry.Metrics`:
+  Metrics of calls, losses, recoveries, stragglers and verdicts, for a reporter of `Telemetry.Metrics`:
 
       def metrics, do: RankBridge.Telemetry.metrics() ++ [...]
 
@@ -383,6 +393,14 @@ defmodule RankBridge.Telemetry do
     waited = System.convert_time_unit(straggling.waited_us, :microsecond, :native)
     event = [:rank_bridge, :gang, :straggler]
     single(event, Map.put(metadata, :gang, gang), %{waited: waited})
+  end
+
+  @doc "A verdict was given on a gang. `duration`: how long that took, in native units."
+  @spec verdict(Gang.gang(), Verdict.t(), integer()) :: :ok
+  def verdict(gang, %Verdict{} = verdict, duration) do
+    ranks = for culprit <- verdict.culprits, do: culprit.rank
+    metadata = %{gang: gang, kind: verdict.kind, ranks: ranks, verdict: verdict}
+    single([:rank_bridge, :gang, :verdict], metadata, %{duration: duration})
   end
 
   defp formed({:ok, formed} = result),

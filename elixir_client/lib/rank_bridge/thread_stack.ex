@@ -20,7 +20,10 @@ defmodule RankBridge.ThreadStack do
   @doc "The stack that a rank sent."
   @spec from_proto(V1.ThreadStack.t()) :: t()
   def from_proto(%V1.ThreadStack{} = it) do
-    frames = Enum.map(it.frames, &Map.take(&1, [:function, :file, :line]))
-    %__MODULE__{name: it.name, native_id: it.native_id, frames: frames}
+    %__MODULE__{name: it.name, native_id: it.native_id, frames: Enum.map(it.frames, &frame/1)}
   end
+
+  @doc "The call that a rank sent."
+  @spec frame(V1.StackFrame.t()) :: frame()
+  def frame(%V1.StackFrame{} = it), do: Map.take(it, [:function, :file, :line])
 end

@@ -6,7 +6,8 @@ defmodule RankBridge.Telemetry.LogTest do
 
   import ExUnit.CaptureLog
 
-  alias RankBridge.{Error, JSON, Telemetry}
+  alias RankBridge.{Error, JSON, Telemetry, Verdict}
+  alias RankBridge.Proto.V1
   alias RankBridge.Test.Telemetry, as: Watch
 
   @metrics Path.expand("../stand_ins/telemetry_metrics.ex", __DIR__)
@@ -54,6 +55,11 @@ defmodule RankBridge.Telemetry.LogTest do
     Telemetry.straggler(MyGang, Map.merge(straggling, %{arrived?: arrived?, waited_us: 2_500}))
   end
 
+  defp verdict(kind, culprits) do
+    proto = %V1.Verdict{kind: kind, summary: "rank 3 is idle", culprits: culprits}
+    Telemetry.verdict(MyGang, Verdict.from_proto(proto), 250)
+  end
+
   defp everything do
     call({:ok, 1})
     call({:error, @error})
@@ -64,6 +70,8 @@ defmodule RankBridge.Telemetry.LogTest do
     recovery({:error, @error})
     straggler(false)
     straggler(true)
+    verdict(:VERDICT_KIND_NEVER_CALLED, [%V1.Culprit{rank: 3}])
+    verdict(:VERDICT_KIND_HEALTHY, [])
   end
 
   @failed "all_reduce on MyGang failed after n ms"
@@ -74,14 +82,15 @@ defmodule RankBridge.Telemetry.LogTest do
     "error run on MyGang raised after n ms: ** (RuntimeError) no; idea",
     "warning rank 1 of MyGang is lost: was killed by SIGKILL",
     "error MyGang did not recover from the loss of ranks 1, 2 in n ms: #{@peer_missing}",
-    "warning barrier on tp of MyGang has waited n ms for rank 3"
+    "warning barrier on tp of MyGang has waited n ms for rank 3",
+    "warning verdict on MyGang: never_called: rank 3 is idle"
   ]
   @infos [
     "info MyGang recovered from the loss of ranks 1, 2 in n ms: generation 2, 4 ranks",
     "info rank 3 of MyGang came to barrier on tp, for which others have waited n ms"
   ]
 
-  test "a line for each failure, loss, recovery and straggler, none for a call that succeeds" do
+  test "a line for each failure, loss, recovery, straggler and verdict, none for a call that succeeds" do
     attached([])
     written = lines(&everything/0)
     assert Enum.sort(written) == Enum.sort(@warnings ++ @infos)

@@ -2,18 +2,11 @@ defmodule RankBridge.Error.Codes do
   @moduledoc false
   # The atoms of codes and phases on the wire. Those of a newer protocol are `:unspecified`.
 
-  alias RankBridge.Error
+  alias RankBridge.{Error, ShortNames}
   alias RankBridge.Proto.V1
 
-  @reasons Map.new(V1.ErrorCode.mapping(), fn {name, _number} ->
-             "ERROR_CODE_" <> reason = Atom.to_string(name)
-             {name, reason |> String.downcase() |> String.to_atom()}
-           end)
-
-  @phases Map.new(V1.Phase.mapping(), fn {name, _number} ->
-            "PHASE_" <> phase = Atom.to_string(name)
-            {name, phase |> String.downcase() |> String.to_atom()}
-          end)
+  @reasons ShortNames.of(V1.ErrorCode, "ERROR_CODE_")
+  @phases ShortNames.of(V1.Phase, "PHASE_")
 
   @doc "The reason of a code."
   @spec reason(V1.ErrorCode.t()) :: Error.reason()

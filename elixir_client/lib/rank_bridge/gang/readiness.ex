@@ -9,8 +9,8 @@ defmodule RankBridge.Gang.Readiness do
   alias RankBridge.Gang.View
 
   @registry __MODULE__
-  # A function that reports the ranks' state is needed exactly when something is wrong.
-  @always [:status]
+  # Functions that say how the ranks are, are needed exactly when something is wrong.
+  @always [:status, :diagnose]
 
   @doc "The process that knows who waits."
   @spec child_spec(term()) :: Supervisor.child_spec()

@@ -12,7 +12,8 @@ defmodule RankBridge.Telemetry.Log do
     [:rank_bridge, :rank, :lost],
     [:rank_bridge, :gang, :recover, :stop],
     [:rank_bridge, :gang, :recover, :exception],
-    [:rank_bridge, :gang, :straggler]
+    [:rank_bridge, :gang, :straggler],
+    [:rank_bridge, :gang, :verdict]
   ]
 
   @type config :: %{level: Logger.level(), encode: boolean()}
@@ -41,6 +42,8 @@ defmodule RankBridge.Telemetry.Log do
   defp level([_, :gang, :recover, :stop], %{result: :ok}), do: :info
   defp level([_, :gang, :straggler], %{arrived?: true}), do: :info
   defp level([_, :gang, :straggler], _waiting), do: :warning
+  defp level([_, :gang, :verdict], %{kind: :healthy}), do: :debug
+  defp level([_, :gang, :verdict], _ill), do: :warning
   defp level(_failed_or_raised, _metadata), do: :error
 
   defp fields([_, :call, :stop], %{duration: duration}, metadata) do
@@ -78,6 +81,13 @@ defmodule RankBridge.Telemetry.Log do
     %{event: :straggler, gang: name(metadata.gang), ranks: metadata.ranks}
     |> Map.merge(Map.take(metadata, [:group, :operation, :operation_id]))
     |> Map.merge(%{arrived: metadata.arrived?, waited_ms: milliseconds(waited)})
+  end
+
+  defp fields([_, :gang, :verdict], %{duration: duration}, metadata) do
+    metadata
+    |> Map.take([:kind, :ranks])
+    |> Map.merge(%{event: :verdict, gang: name(metadata.gang)})
+    |> Map.merge(%{summary: metadata.verdict.summary, duration_ms: milliseconds(duration)})
   end
 
   defp error(nil), do: %{}
@@ -133,6 +143,9 @@ defmodule RankBridge.Telemetry.Log do
     "#{fields.operation} on #{fields.group} of #{fields.gang} has waited #{fields.waited_ms} ms for " <>
       ranks(fields)
   end
+
+  defp sentence(%{event: :verdict} = fields),
+    do: "verdict on #{fields.gang}: #{fields.kind}: #{fields.summary}"
 
   defp ranks(%{ranks: [rank]}), do: "rank #{rank}"
   defp ranks(%{ranks: ranks}), do: "ranks #{Enum.join(ranks, ", ")}"

@@ -37,6 +37,9 @@ defmodule RankBridge.Telemetry.Metrics do
       ),
       time("rank_bridge.gang.straggler.waited", [:gang, :group, :operation],
         description: "How long members waited for late ones"
+      ),
+      count("rank_bridge.gang.verdict.count", [:gang, :kind],
+        description: "Verdicts on what is wrong with a gang"
       )
     ]
   end
