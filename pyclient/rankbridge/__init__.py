@@ -36,6 +36,9 @@ from rankbridge._plan.events import (
     WatchEnded as WatchEnded,
     Watching as Watching,
 )
+from rankbridge._plan.export.clocks import clock_offsets as clock_offsets
+from rankbridge._plan.export.perfetto import trace as trace
+from rankbridge._plan.export.speedscope import speedscope as speedscope
 from rankbridge._plan.functions import (
     Arguments as Arguments,
     Each as Each,

@@ -7,6 +7,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,3 +122,46 @@ def test_the_command_shows_operations_side_by_side(gloo2: RunningGang) -> None:
         "ranks"
     ]["0"]
     assert (of_0["operation"], of_0["code"], of_0["indefinite"]) == ("all_reduce", "mismatch", False)
+
+
+def test_the_command_writes_a_trace_and_stacks_of_a_gang_that_waits(
+    fake4: RunningGang, tmp_path: Path
+) -> None:
+    with rankbridge.connect(fake4.description, timeout=30.0) as gang:
+        group = gang.new_group("traced", [0, 1, 2])
+        waiting = [gang[rank].start("barrier", group=group, operation_id="late") for rank in (0, 2)]
+        until(lambda: all(_announced(gang, rank, "late") for rank in (0, 2)))
+        gang[1].barrier(group=group, operation_id="late")
+        for it in waiting:
+            it.result()
+        stuck = gang[0].start("barrier", group=group, operation_id="stuck")
+        until(lambda: _announced(gang, 0, "stuck"))
+        files = ["-o", str(tmp_path / "run.json"), "--stacks", str(tmp_path / "stacks.json")]
+        done = subprocess.run(
+            [RANKBRIDGE, "trace", "--endpoints", str(fake4.endpoints_file), "--group", "traced", *files],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        for rank in (1, 2):
+            gang[rank].start("barrier", group=group, operation_id="stuck")
+        stuck.result()
+        gang.destroy_group(group)
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    named = {
+        it["args"]["operation_id"]: it
+        for it in events
+        if it["pid"] == 0 and "args" in it and it["ph"] in "XB"
+    }
+    assert (named["late"]["ph"], named["stuck"]["ph"]) == ("X", "B")
+    assert named["stuck"]["args"]["outcome"] == "pending: admission"
+    # Rank 1 came last, and released the others, of which either may have been called first.
+    ends = {phase: {it["id"]: it["pid"] for it in events if it["ph"] == phase} for phase in "sf"}
+    assert sorted((source, ends["f"][arrow]) for arrow, source in ends["s"].items()) == [(1, 0), (1, 2)]
+    stacks = json.loads((tmp_path / "stacks.json").read_text())
+    assert [it["name"] for it in stacks["profiles"]] == [f"rank {rank}" for rank in range(4)]
+
+
+def _announced(gang: Gang, rank: int, operation_id: str) -> bool:
+    return any(it.operation_id == operation_id and it.announced is not None for it in gang[rank].record())

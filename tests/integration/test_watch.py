@@ -1,5 +1,6 @@
 """`rankbridge watch` records an unchanged script's calls, whoever makes them, and says why the job ended."""
 
+import json
 import os
 import subprocess
 import sys
@@ -91,6 +92,29 @@ def test_both_ranks_count_alike(run: Run) -> None:
         [(it.group, it.number, it.kind) for it in record.calls if not it.is_p2p] for record in run.records
     )
     assert mine == theirs
+
+
+def test_the_wait_for_a_call_is_its_end_where_that_is_certain(run: Run) -> None:
+    waited, asynchronous = run.calls(0, "all_reduce")[:2]
+    assert waited.called_at is not None
+    assert waited.returned_at is not None
+    assert waited.waited_at is not None
+    assert waited.called_at <= waited.returned_at <= waited.waited_at
+    assert asynchronous.returned_at is not None
+    assert asynchronous.waited_at is None
+
+
+def test_the_records_are_a_trace(run: Run, tmp_path: Path) -> None:
+    command = [str(BIN / "rankbridge"), "trace", str(run.folder / "record"), "-o", str(tmp_path / "run.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    (reduce,) = [it for it in events if it["name"] == "reduce" and it["pid"] == 0]
+    assert reduce["ph"] == "X"
+    assert reduce["args"]["contract"] == "reduce dtype=float32 shape=[2, 3] op=min root=0"
+    assert "watched_script.py:" in reduce["args"]["site"]
+    tracks = {it["args"]["name"] for it in events if it["name"] == "thread_name"}
+    assert {"world", "pair"} <= tracks
 
 
 def test_groups_have_their_ranks_and_descriptions(run: Run) -> None:

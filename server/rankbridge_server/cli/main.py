@@ -18,6 +18,7 @@ COMMANDS = {
     "status": "Show a gang's ranks, groups, refs and pending operations.",
     "events": "Follow what happens on the ranks of a gang.",
     "record": "Show the last operations of a gang's ranks.",
+    "trace": "Write the record of a gang's ranks for Perfetto, their stacks for speedscope.",
     "call": "Run an operation on the ranks of a gang.",
     "functions": "List the functions that the ranks of a gang offer.",
     "test": "Run scenarios on gangs, and check what comes of them.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..core.printable import printable
+from .every_rank import every_rank
 from .gangs import NoGang, complain, connected, gang_options
 from .options import JSON, Command, Option, Options
 from .progress import progress
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Group
 
-    from rankbridge import Gang, RankBridgeError, RecordedOperation
+    from rankbridge import RankBridgeError, RecordedOperation
 
 TIMEOUT_S = 3.0
 _HEAD = ("called", "operation", "group", "ranks", "apart", "took", "outcome", "contract", "line")
@@ -29,11 +29,12 @@ def _run(options: Options) -> int:
 
     try:
         with connected(options) as gang, progress("asking the ranks"):
-            answers = _ask(gang, options)
+            # Twice as many: the first ones of other ranks may not be among this one's last.
+            records, failures = every_rank(
+                gang, lambda rank: rank.record(limit=2 * options.limit, group=options.group)
+            )
     except (NoGang, RankBridgeError) as error:
         return complain("record", error)
-    records = {rank: it for rank, it in answers.items() if isinstance(it, list)}
-    failures = {rank: it for rank, it in answers.items() if not isinstance(it, list)}
     if wrong := [it for it in failures.values() if isinstance(it, InvalidArgumentError)]:
         return complain("record", wrong[0])
     if options.as_json:
@@ -44,20 +45,6 @@ def _run(options: Options) -> int:
 
         show(_page(records, failures, options.limit))
     return 1 if failures else 0
-
-
-def _ask(gang: Gang, options: Options) -> dict[int, list[RecordedOperation] | RankBridgeError]:
-    from rankbridge import RankBridgeError
-
-    def ask(rank: int) -> list[RecordedOperation] | RankBridgeError:
-        try:
-            # Twice as many: the first ones of other ranks may not be among this one's last.
-            return gang[rank].record(limit=2 * options.limit, group=options.group)
-        except RankBridgeError as error:
-            return error
-
-    with ThreadPoolExecutor(len(gang)) as threads:
-        return dict(enumerate(threads.map(ask, range(len(gang)))))
 
 
 def _page(

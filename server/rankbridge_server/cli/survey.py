@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .every_rank import every_rank
+
 if TYPE_CHECKING:
-    from rankbridge import Gang, PendingOperation, Rank, RankPending, RankStatus
+    from rankbridge import Gang, PendingOperation, RankPending, RankStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +54,14 @@ class Survey:
 
 def survey(gang: Gang, before: Survey | None = None) -> Survey:
     """Asks every rank, all at once. `before`: the survey before this one."""
-    with ThreadPoolExecutor(len(gang)) as threads:
-        answers = list(threads.map(_ask, [gang[rank] for rank in range(len(gang))]))
+    given, failures = every_rank(gang, lambda rank: (rank.status(), rank.pending()))
     now = time.time()
-    failures = {rank: it for rank, it in enumerate(answers) if isinstance(it, Exception)}
-    given = {rank: it for rank, it in enumerate(answers) if not isinstance(it, Exception)}
     return Survey(
         statuses=[status for status, _ in given.values()],
         failures=failures,
         pending=_joined({rank: pending for rank, (_, pending) in given.items()}),
         reached={**(before.reached if before else {}), **dict.fromkeys(given, now)},
     )
-
-
-def _ask(rank: Rank) -> tuple[RankStatus, RankPending] | Exception:
-    from rankbridge import RankBridgeError
-
-    try:
-        return rank.status(), rank.pending()
-    except RankBridgeError as error:
-        return error
 
 
 def _joined(by_rank: Mapping[int, RankPending]) -> list[Pending]:

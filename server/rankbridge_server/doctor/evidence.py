@@ -81,6 +81,10 @@ class Call:
     site: Frame | None = None
     called_at: float | None = None
     """In seconds since 1970."""
+    returned_at: float | None = None
+    """When it returned to its caller, likewise. The collective may go on then."""
+    waited_at: float | None = None
+    """When the caller's wait for it was over, as far as that was recorded."""
     done: bool | None = None
 
     @property

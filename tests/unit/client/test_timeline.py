@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-from rankbridge import RecordedOperation, timeline
+from tests.support.recorded import recorded
 
-
-def recorded(called: float, **fields: object) -> RecordedOperation:
-    given: dict[str, object] = {
-        "operation": "barrier",
-        "group": "world",
-        "operation_id": "",
-        "session_id": "",
-        "generation": 1,
-        "contract": "barrier",
-        "site": "a.py:1",
-        "function": "",
-        "announced": None,
-        "entered": None,
-        "done": 0.5,
-        "phase": "data",
-        "code": "",
-        "message": "",
-        "indefinite": False,
-    }
-    return RecordedOperation(called=called, **{**given, **fields})  # type: ignore[arg-type]
+from rankbridge import timeline
 
 
 def test_parts_of_one_operation_are_one_entry_in_the_order_of_the_first_calls() -> None:

@@ -146,9 +146,25 @@ def _calls(
 
 
 def _call(fields: tuple[Any, ...], group: Group, sites: Mapping[int, Frame]) -> Call:
-    (_, called, _, number, kind, dtype, dimensions, _, _, tensors, site, op, _, root, peer, tag, elements) = (
-        fields[:17]
-    )
+    (
+        _,
+        called,
+        returned,
+        number,
+        kind,
+        dtype,
+        dimensions,
+        _,
+        _,
+        tensors,
+        site,
+        op,
+        _,
+        root,
+        peer,
+        tag,
+        elements,
+    ) = fields[:17]
     shape = tuple(fields[17 : 17 + min(dimensions, DIMENSIONS)])
     name = KINDS[kind]
     # Of several tensors the record has the first one's shape, and how many elements all have.
@@ -165,4 +181,6 @@ def _call(fields: tuple[Any, ...], group: Group, sites: Mapping[int, Frame]) -> 
         tag=tag if name in ("send", "recv") else None,
         site=sites.get(site),
         called_at=called,
+        returned_at=returned or None,
+        waited_at=fields[23] or None,
     )

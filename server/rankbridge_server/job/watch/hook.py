@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import weakref
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -77,6 +78,8 @@ class _Recorder:
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
         }
         self._broken = False
+        self.to_wait_for: dict[int, int] = {}
+        """By thread, where the call is for which it waits next: one that was asked for without async_op."""
 
     def ring(self) -> Ring | None:
         """The record; None in a process that was forked from the one that is watched, and where there is no room."""
@@ -203,6 +206,10 @@ def _hook(
     code = KINDS.index(kind)
     unbox, now, redispatch = groups.unbox, time.time, operator.redispatch
     empty = (0,) * DIMENSIONS
+    to_wait_for = recorder.to_wait_for
+
+    def is_waited_for(args: tuple[Any, ...]) -> bool:
+        return async_at is not None and async_at < len(args) and not args[async_at]
 
     def record(args: tuple[Any, ...]) -> tuple[Ring, int] | None:
         ring = recorder.ring()
@@ -249,6 +256,7 @@ def _hook(
 
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
         place = None
+        to_wait_for.pop(get_ident(), None)
         if before is not None:
             stop_if_boxing(args, op_at)
             call = NextCall(kind, recorder.group(unbox(args[group_at])).name, args, at)
@@ -261,6 +269,8 @@ def _hook(
         result = redispatch(keys.remove(key), *args, **named)
         if place is not None:
             place[0].end(place[1], now())
+            if is_waited_for(args):
+                to_wait_for[get_ident()] = place[1]
         return result
 
     return hook
@@ -284,11 +294,14 @@ def _watch_waits(recorder: _Recorder, work: Any) -> None:
         ring = recorder._ring
         if ring is None:
             return wait(self, *args, **named)
+        call = recorder.to_wait_for.pop(get_ident(), None)
         ring.waiting(now())
         try:
             return wait(self, *args, **named)
         finally:
             ring.waiting(0.0)
+            if call is not None:
+                ring.waited(call, now())
 
     watched.__doc__ = wait.__doc__
     watched.bare = wait  # type: ignore[attr-defined]

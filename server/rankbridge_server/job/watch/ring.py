@@ -36,10 +36,13 @@ HOW = ENDED + 8
 """Byte: 0 it did not say, 1 normally, 2 by an exception, whose name follows."""
 REASON_BYTES = 200
 
-RECORD = struct.Struct("<qddIBBBBHHIhhiiiq6i")
+RECORD = struct.Struct("<qddIBBBBHHIhhiiiq6id")
 """Number among all from 1 (last to be written), called, returned, number in its group, kind, dtype, dimensions,
-flags, group, tensors, site, op, -, root, peer, tag, elements of all tensors, shape of the first."""
+flags, group, tensors, site, op, -, root, peer, tag, elements of all tensors, shape of the first, when a wait for it was
+over (0 if there was none, or it goes on)."""
 RECORD_BYTES = 128
+_RETURNED_AT = 16
+_WAITED_AT = RECORD.size - 8
 _DOUBLE = struct.Struct("<d")
 _LONG = struct.Struct("<q")
 _USED = struct.Struct("<Q")
@@ -96,16 +99,20 @@ class Ring:
         return self._texts
 
     def begin(self, *fields: Any) -> int:
-        """Writes a call, with all fields of RECORD but its number and when it returned; returns where it is."""
+        """Writes a call, with all fields of RECORD but its number and when what ended; returns where it is."""
         self._count += 1
         at = HEADER_BYTES + TEXT_BYTES + (self._count - 1) % CAPACITY * RECORD_BYTES
-        RECORD.pack_into(self._map, at, 0, fields[0], 0.0, *fields[1:])
+        RECORD.pack_into(self._map, at, 0, fields[0], 0.0, *fields[1:], 0.0)
         _LONG.pack_into(self._map, at, self._count)
         return at
 
     def end(self, at: int, returned: float) -> None:
         """Writes when a call returned."""
-        _DOUBLE.pack_into(self._map, at + 16, returned)
+        _DOUBLE.pack_into(self._map, at + _RETURNED_AT, returned)
+
+    def waited(self, at: int, over: float) -> None:
+        """Writes when the wait for a call was over."""
+        _DOUBLE.pack_into(self._map, at + _WAITED_AT, over)
 
     def waiting(self, since: float) -> None:
         """Writes that a wait has begun; with 0, that it is over."""

@@ -1,0 +1,1 @@
+"""Records and stacks in the formats that other programs read."""
