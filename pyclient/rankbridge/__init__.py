@@ -37,6 +37,7 @@ from rankbridge._plan.events import (
     Watching as Watching,
 )
 from rankbridge._plan.export.clocks import clock_offsets as clock_offsets
+from rankbridge._plan.export.flight_recorder import flight_recorder as flight_recorder
 from rankbridge._plan.export.perfetto import trace as trace
 from rankbridge._plan.export.speedscope import speedscope as speedscope
 from rankbridge._plan.functions import (

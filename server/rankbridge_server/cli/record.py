@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.printable import printable
 from .every_rank import every_rank
 from .gangs import NoGang, complain, connected, gang_options
-from .options import JSON, Command, Option, Options
+from .options import FILE, JSON, Command, Option, Options
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -28,12 +28,17 @@ def _run(options: Options) -> int:
     from rankbridge import InvalidArgumentError, RankBridgeError
 
     try:
+        if options.flight_recorder is not None:
+            from .dumps import write_dumps
+
+            with connected(options) as gang:
+                return write_dumps(gang, options.flight_recorder)
         with connected(options) as gang, progress("asking the ranks"):
             # Twice as many: the first ones of other ranks may not be among this one's last.
             records, failures = every_rank(
                 gang, lambda rank: rank.record(limit=2 * options.limit, group=options.group)
             )
-    except (NoGang, RankBridgeError) as error:
+    except (NoGang, RankBridgeError, OSError) as error:
         return complain("record", error)
     if wrong := [it for it in failures.values() if isinstance(it, InvalidArgumentError)]:
         return complain("record", wrong[0])
@@ -103,6 +108,13 @@ COMMAND = Command(
             "--limit", type=int, default=20, metavar="N", help="the last N operations; 0: all that ranks keep"
         ),
         Option("--group", default="", metavar="NAME", help="only operations of this group"),
+        Option(
+            "--flight-recorder",
+            type=FILE,
+            metavar="FOLDER",
+            help="instead, write all that ranks keep of this generation's collectives as dumps of torch's flight "
+            "recorder, for `torchfrtrace FOLDER` and `rankbridge doctor FOLDER`; a new folder, or an empty one",
+        ),
         *gang_options(TIMEOUT_S),
     ],
     help="Show a gang's last operations, as its ranks have recorded them: which ranks called, how far apart, how long "
