@@ -8,11 +8,12 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.support.gangs import RANKBRIDGE, up
 from tests.support.processes import stop
@@ -140,13 +141,41 @@ def test_status_names_what_is_pending_and_who_is_missing(host: Path) -> None:
         assert pending() == []
 
 
-def test_status_watch_asks_again(host: Path) -> None:
-    with (
-        up(host, 2, "fake", own=True),
-        _following("status", "--watch", "--interval", "0.05", "--json") as lines,
-    ):
-        answers = [json.loads(next(lines)) for _ in range(3)]
-        assert [it["whole"] for it in answers] == [True] * 3
+def test_top_shows_rates_and_for_whom_the_others_wait(host: Path) -> None:
+    with up(host, 3, "fake", own=True) as gang, rankbridge.connect(gang.description) as driver:
+        with _following("top", "--interval", "0.05", "--json") as lines:
+            first = json.loads(next(lines))
+            assert [it["per_second"] for it in first["groups"]] == [None]
+            driver.all_reduce(driver.put([np.ones(1000, np.float32)] * 3))
+            world = _until_a_look(lines, lambda it: it["groups"][0]["per_second"])["groups"][0]
+        assert (world["name"], world["ranks"], world["slowest"], world["of"]) == (
+            "world",
+            [0, 1, 2],
+            "all_reduce",
+            1,
+        )
+        assert world["bytes_per_second"] == pytest.approx(4000 * world["per_second"])
+        assert world["took"] > world["behind"] >= 0
+        for rank in (0, 2):
+            driver[rank].submit("barrier", operation_id="stuck", timeout=60)
+        until(lambda: driver[2].status().pending_operations == driver[0].status().pending_operations == 1)
+        shown = run("top", "--once", "--interval", "0.01").stdout
+        assert re.search(
+            r"^world +0 1 2 +0\.0 +0\.0 +1 +\d+\.\d s +1 +[012] \(1 of 1\) ", shown, re.MULTILINE
+        )
+        assert re.search(
+            rf"^2 +\S+ +{gang.pids[2]} +1 +formed +\d\d:\d\d:\d\d +1 +0\.0 +[01] of 1$", shown, re.MULTILINE
+        )
+        assert re.search(r"^barrier +stuck +world +\d+\.\d s +0 2 \(waiting\) +1$", shown, re.MULTILINE)
+        driver[1].barrier(operation_id="stuck")
+        found = asked("top", "--once", "--interval", "0.01")
+        assert [it["last_in"] for it in found["ranks"]][1] >= 1
+        (world,) = found["groups"]
+        assert (world["pending"], world["slowest"], world["of"]) == (0, "barrier", 2)
+
+
+def _until_a_look(lines: Iterator[str], fits: Callable[[Any], object]) -> Any:
+    return next(it for it in map(json.loads, lines) if fits(it))
 
 
 def test_events_follow(host: Path) -> None:
@@ -175,7 +204,7 @@ def test_events_are_lines_for_people(host: Path) -> None:
 def test_a_reader_that_has_enough_is_no_error(host: Path) -> None:
     with up(host, 2, "fake", own=True):
         following = subprocess.Popen(
-            [RANKBRIDGE, "status", "--watch", "--interval", "0.01", "--json"],
+            [RANKBRIDGE, "top", "--interval", "0.01", "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -232,12 +261,12 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operator.md").read_text(
 
 
 def test_the_pages_commands_answer(host: Path) -> None:
-    asked_for = dict.fromkeys(re.findall(r"`rankbridge ((?:ls|status|events|record|call)\b[^`]*)`", PAGE))
+    asked_for = dict.fromkeys(re.findall(r"`rankbridge ((?:ls|status|top|events|record|call)\b[^`]*)`", PAGE))
     commands = [it.split() for it in asked_for if "OPERATION" not in it]
     assert len(commands) == 10
     with up(host, 2, "fake", own=True):
         for words in commands:
-            if "--watch" in words or words[0] == "events":
+            if words[0] in ("events", "top"):
                 with _following(*words, *(["--all"] if words == ["events"] else [])) as lines:
                     assert next(lines)
             else:

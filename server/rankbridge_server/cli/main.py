@@ -16,6 +16,7 @@ COMMANDS = {
     "rank": "Be one rank, started by torchrun, mpirun or in a container.",
     "ls": "List the gangs that run on this host.",
     "status": "Show a gang's ranks, groups, refs and pending operations.",
+    "top": "Show what a gang's groups and ranks do now, again and again.",
     "events": "Follow what happens on the ranks of a gang.",
     "record": "Show the last operations of a gang's ranks.",
     "trace": "Write the record of a gang's ranks for Perfetto, their stacks for speedscope.",

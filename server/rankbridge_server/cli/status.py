@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..core.printable import printable
 from .gangs import NoGang, complain, connected, gang_options
-from .options import JSON, Command, Option, Options
+from .options import JSON, Command, Options
 from .progress import progress
-from .survey import Pending, Survey, survey
+from .survey import Survey, clock, survey
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -27,11 +24,8 @@ def _run(options: Options) -> int:
     from rankbridge import RankBridgeError
 
     try:
-        with connected(options) as gang:
-            if options.watch:
-                return _watch(gang, options)
-            with progress("asking the ranks"):
-                found = survey(gang)
+        with connected(options) as gang, progress("asking the ranks"):
+            found = survey(gang)
     except (NoGang, RankBridgeError) as error:
         return complain("status", error)
     if options.as_json:
@@ -43,37 +37,11 @@ def _run(options: Options) -> int:
     return 0 if found.is_whole else 1
 
 
-def _watch(gang: Any, options: Options) -> int:
-    found = None
-    if options.as_json or not sys.stdout.isatty():
-        from .tables import show
-
-        while True:
-            found = survey(gang, found)
-            print(json.dumps(_as_json(found)), flush=True) if options.as_json else show(page(found))
-            time.sleep(options.interval)
-    from rich.live import Live
-
-    with Live(auto_refresh=False, screen=True) as live:
-        while True:
-            found = survey(gang, found)
-            live.update(page(found), refresh=True)
-            time.sleep(options.interval)
-
-
 def page(found: Survey) -> Group:
     """Tables of ranks, groups, sessions and pending operations, and why ranks do not work."""
-    from rich.text import Text
-
+    from .survey_parts import pending_table, troubles
     from .tables import paragraphs, table
 
-    errors = [
-        Text(f"rank {it.rank}: {printable(str(it.generation_error))}")
-        for it in found.statuses
-        if it.generation_error
-    ]
-    failures = [Text(f"rank {rank}: {printable(str(it))}") for rank, it in found.failures.items()]
-    pending = [_pending(it) for it in found.pending]
     return paragraphs(
         [
             table(
@@ -81,11 +49,8 @@ def page(found: Survey) -> Group:
             ),
             table(("group", "ranks", "generation", "operations by rank"), _groups(found.statuses)),
             table(("session", "refs by rank", "bytes by rank"), _sessions(found)),
-            table(("operation", "id", "group", "waited", "on ranks", "missing"), pending)
-            if pending
-            else None,
-            *errors,
-            *failures,
+            pending_table(found),
+            *troubles(found),
         ]
     )
 
@@ -95,9 +60,9 @@ def _ranks(found: Survey) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = []
     for rank in sorted({*answered, *found.failures}):
         if (it := answered.get(rank)) is None:
-            rows.append((rank, "", "", "", "", "not reached", _clock(found.lost_since(rank)), ""))
+            rows.append((rank, "", "", "", "", "not reached", clock(found.lost_since(rank)), ""))
         else:
-            generation = (it.generation, it.generation_state, _clock(it.generation_since))
+            generation = (it.generation, it.generation_state, clock(it.generation_since))
             rows.append((rank, it.pid, it.host, it.backend, *generation, it.pending_operations))
     return rows
 
@@ -125,22 +90,6 @@ def _sessions(found: Survey) -> list[Sequence[object]]:
         )
         for name in names
     ]
-
-
-def _pending(it: Pending) -> Sequence[object]:
-    where = ", ".join(
-        f"{' '.join(str(rank) for rank, at in it.at.items() if at == phase)} ({_PHASES.get(phase, phase)})"
-        for phase in dict.fromkeys(it.at.values())
-    )
-    missing = "" if it.missing is None else " ".join(map(str, it.missing))
-    return (it.operation, it.operation_id, it.group, f"{it.waited:.1f} s", where, missing)
-
-
-_PHASES = {"check": "queued", "admission": "waiting", "data": "in the backend"}
-
-
-def _clock(time_s: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(time_s)) if time_s else ""
 
 
 def _as_json(found: Survey) -> dict[str, Any]:
@@ -178,10 +127,6 @@ COMMAND = Command(
     _run,
     [
         JSON,
-        Option("--watch", "-w", is_flag=True, help="ask again and again, until interrupted"),
-        Option(
-            "--interval", type=float, default=1.0, metavar="S", help="seconds between two times of --watch"
-        ),
         *gang_options(TIMEOUT_S),
     ],
     help="Show a gang's ranks, groups, refs, and the operations that are pending: on which ranks, and for whom they "

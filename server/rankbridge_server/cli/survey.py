@@ -90,3 +90,8 @@ def _joined(by_rank: Mapping[int, RankPending]) -> list[Pending]:
         for one in [next(iter(its.values()))]
     ]
     return sorted(found, key=lambda it: -it.waited)
+
+
+def clock(time_s: float) -> str:
+    """A time of day, of seconds since 1970; of 0.0, none."""
+    return time.strftime("%H:%M:%S", time.localtime(time_s)) if time_s else ""
