@@ -106,6 +106,27 @@ def test_operations_are_counted_by_rank_group_and_kind(gang: RunningGang) -> Non
         assert value(after, "rankbridge_generation", rank=0) == 1
 
 
+def test_who_came_last_has_what_the_others_have_waited_for_it(gang: RunningGang) -> None:
+    with rankbridge.connect(gang.description) as driver:
+        group = driver.new_group("late", [1, 0, 2])
+        waiting = [driver[rank].start("barrier", group=group, operation_id="it") for rank in (0, 1)]
+        until(lambda: all(it.announced for rank in (0, 1) for it in driver[rank].record(group=group)))
+        until(lambda: all(len(driver[rank].record(group=group)) == 1 for rank in (0, 1)))
+        waited = min(it.waited for rank in (0, 1) for it in driver[rank].pending().operations)
+        driver[2].barrier(group=group, operation_id="it")
+        for it in waiting:
+            it.result()
+        found = {
+            labels: value
+            for (name, labels), value in scraped(url(gang)).items()
+            if name == "rankbridge_collective_waited_for_seconds_total" and ("group", "late") in labels
+        }
+    (labels,) = found
+    assert dict(labels) == {"rank": "1", "group": "late", "op": "barrier", "last": "2"}
+    # Two have waited.
+    assert 0 < waited < found[labels] < 2 * TIMEOUT_S
+
+
 def test_what_is_pending_has_an_age(gang: RunningGang) -> None:
     with rankbridge.connect(gang.description) as driver:
         driver[1].submit("barrier", operation_id="alone", timeout=60)

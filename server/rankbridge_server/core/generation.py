@@ -421,7 +421,10 @@ class Generation:
 
         try:
             links = self.links.group(job.group.name)
-            return links.admit(arrival, arrived, arrival.timeout + VERDICT_GRACE)
+            verdict = links.admit(arrival, arrived, arrival.timeout + VERDICT_GRACE)
+            if verdict.ruling is Ruling.GO and (met := links.met()) is not None:
+                job.task.waited_for += (met,)
+            return verdict
         except TimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))

@@ -49,6 +49,12 @@ class GroupLinks(Protocol):
     def waiting(self) -> Straggling | None:
         """As leader, the members for which the current admission waits; None: for nobody, or it does not lead."""
 
+    def met(self) -> tuple[int, float] | None:
+        """As leader, the rank that came last to the last admission, and for how many seconds all others have waited.
+
+        To be asked after `admit`, by the same thread. None: it does not lead.
+        """
+
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""
 

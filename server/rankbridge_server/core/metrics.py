@@ -16,6 +16,8 @@ BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 3
 """Upper bounds of durations, in seconds."""
 MAX_GROUPS = 64
 """Groups that are counted by name; of those that come later, the name is `OTHER`."""
+MAX_LAST = 64
+"""Ranks that are counted by number as last comers of one kind of operation in one group; others likewise as `OTHER`."""
 OTHER = "other"
 _VERDICTS = (Kind.MISMATCH, Kind.PEER_MISSING, Kind.STRAGGLER, Kind.OVER)
 
@@ -46,7 +48,13 @@ class _Series:
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     duration: float = 0.0
     waited: float = 0.0
+    waited_for: dict[str, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
+
+    def add_waited_for(self, last: str, seconds: float) -> None:
+        """Counts for how long members have waited for the last comer."""
+        name = last if last in self.waited_for or len(self.waited_for) < MAX_LAST else OTHER
+        self.waited_for[name] = self.waited_for.get(name, 0.0) + seconds
 
 
 class Metrics:
@@ -70,6 +78,8 @@ class Metrics:
             series.counts[bisect_left(BUCKETS, duration)] += 1
             series.duration += duration
             series.waited += (task.entered or now) - task.began
+            for last, seconds in task.waited_for:
+                series.add_waited_for(str(last), seconds)
             if task.error is not None:
                 series.failures[task.error.failure.code.name] += 1
 
@@ -85,6 +95,11 @@ class Metrics:
             series = sorted(self._series.items())
             durations = [it for (group, op), one in series for it in _histogram(group, op, one)]
             waits = [Sample(one.waited, {"group": group, "op": op}) for (group, op), one in series]
+            waited_for = [
+                Sample(seconds, {"group": group, "op": op, "last": last})
+                for (group, op), one in series
+                for last, seconds in sorted(one.waited_for.items())
+            ]
             failures = [
                 Sample(count, {"group": group, "op": op, "code": code})
                 for (group, op), one in series
@@ -105,6 +120,12 @@ class Metrics:
                 "counter",
                 "The part of it before the backend: queued, and waiting for the other members.",
                 waits,
+            ),
+            Family(
+                "rankbridge_collective_waited_for_seconds",
+                "counter",
+                "Seconds that members have waited for the last comer, all together, by the last comer's rank.",
+                waited_for,
             ),
             Family(
                 "rankbridge_operation_failures", "counter", "Operations that failed, by error code.", failures

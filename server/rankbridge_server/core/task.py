@@ -43,6 +43,8 @@ class Task:
     leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
     `contract`: what its members agree on; empty: nothing, or not yet said. `site`: as of `Call`. `function`: name of
     the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
+    `waited_for`: of each of its admissions, on the group's leader, the rank that came last, and the seconds that all
+    others have waited for it.
     A rank keeps thousands of tasks that are done, so a task is small.
     """
 
@@ -67,6 +69,7 @@ class Task:
         "session_id",
         "site",
         "thread",
+        "waited_for",
     )
 
     def __init__(
@@ -83,6 +86,7 @@ class Task:
         self.deadline = self.began + timeout
         self.announced = 0.0
         self.entered = 0.0
+        self.waited_for: tuple[tuple[int, float], ...] = ()
         self.done = False
         self._outcome: Outcome = None
         self._error: BridgeError | None = None

@@ -21,6 +21,9 @@ class Follower(GroupLinks):
     def waiting(self) -> None:
         """None: this rank does not lead."""
 
+    def met(self) -> None:
+        """None: this rank does not lead."""
+
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival."""
         self._ask(wire.pack_withdrawal(self.group, arrival))

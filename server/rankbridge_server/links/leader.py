@@ -86,6 +86,11 @@ class Leader(GroupLinks):
         """The members for which the current round waits."""
         return self._admission.waiting(time.monotonic())
 
+    def met(self) -> tuple[int, float]:
+        """The rank that came last to the last round, and the seconds that the others have waited for it."""
+        last, waited = self._admission.met
+        return self.ranks[last], waited
+
     def recall(self, number: int) -> None:
         """Withdraws this rank's own post."""
         with self.lock:

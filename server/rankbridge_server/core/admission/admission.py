@@ -116,6 +116,16 @@ class Failed(NamedTuple):
     verdict: Verdict
 
 
+class Met(NamedTuple):
+    """A round for which all members have come. `last`: the rank in group that came last.
+
+    `waited`: seconds that the others have waited for it, all together.
+    """
+
+    last: int
+    waited: float
+
+
 Notice = Straggling | Failed
 """What an observer of a group's admissions gets."""
 
@@ -160,6 +170,10 @@ class Admission:
         self._arrivals: dict[int, Arrival] = {}
         self._due: dict[int, float] = {}
         self._deadline = math.inf
+        # Sum of the times at which they came.
+        self._came_sum = 0.0
+        self.met = Met(0, 0.0)
+        """The last round that was complete, whatever the ruling."""
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
         # Refusals without a verdict yet, by operation id and by the rank in group that refused.
         self._refused: OrderedDict[str, dict[int, _Refusal]] = OrderedDict()
@@ -190,6 +204,7 @@ class Admission:
                 return [*self._fail(arrival.operation_id, refused), Reply(rank_in_group, arrival, refused)]
         self._arrivals[rank_in_group] = arrival
         if len(self._arrivals) == self._size:
+            self.met = Met(rank_in_group, (self._size - 1) * now - self._came_sum)
             if self._straggling_noticed:
                 self._due[rank_in_group] = now + arrival.timeout
                 self._on_notice(self._straggling(now))
@@ -198,6 +213,7 @@ class Admission:
             self._straggling_due = now + self._patience
         due = self._due[rank_in_group] = now + arrival.timeout
         self._deadline = min(self._deadline, due)
+        self._came_sum += now
         return []
 
     def withdraw(self, rank_in_group: int, sequence: int, operation_id: str) -> list[Reply]:
@@ -277,6 +293,7 @@ class Admission:
     def _look_again(self) -> None:
         """Updates the deadlines after members have left the round."""
         self._deadline = min(self._due.values(), default=math.inf)
+        self._came_sum = sum(map(self._came, self._due))
         self._straggling_noticed = self._straggling_noticed and bool(self._due)
         if not self._straggling_noticed:
             self._straggling_due = min(map(self._came, self._due), default=math.inf) + self._patience
@@ -289,7 +306,7 @@ class Admission:
 
     def _rule(self) -> list[Reply]:
         arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
-        self._straggling_due, self._straggling_noticed = math.inf, False
+        self._straggling_due, self._straggling_noticed, self._came_sum = math.inf, False, 0.0
         verdict = self._verdict(arrivals)
         ids = [arrival.operation_id for arrival in arrivals.values()]
         if verdict.ruling is Ruling.GO:
