@@ -93,7 +93,12 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:
         """Judges the gang."""
-        testimonies = [verdicts.testimony(it) for it in request.evidence]
+        try:
+            testimonies = [verdicts.testimony(it) for it in request.evidence]
+        except ValueError as wrong:
+            raise invalid(
+                "this is no evidence of a gang", expected="what GetEvidence has answered", got=str(wrong)
+            ) from wrong
         ranks = [it.rank for it in testimonies]
         world_size = max((it.rank.world_size for it in request.evidence), default=0)
         if not ranks or len({*ranks}) != len(ranks) or not max(ranks) < world_size <= _MOST_RANKS:

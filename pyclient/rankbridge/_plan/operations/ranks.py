@@ -59,14 +59,12 @@ def stacks(scope: Scope) -> Call[list[ThreadStack]]:
     return plain_call(scope, "stacks", debug_service_pb2.GetStacksRequest(), stacks_from_wire)
 
 
-@operation
 def evidence(scope: Scope) -> Call[debug_service_pb2.GetEvidenceResponse]:
     """Asks one rank for all that a verdict needs of it. One that does not answer soon does not hold up the others."""
     request = debug_service_pb2.GetEvidenceRequest()
     return plain_call(scope, "evidence", request, _as_it_is, timeout=min(EVIDENCE_S, timeout_of(scope, None)))
 
 
-@operation
 def diagnose(
     scope: Scope, evidence: Iterable[debug_service_pb2.GetEvidenceResponse], *, patience: float = 2.0
 ) -> Call[Verdict]:
