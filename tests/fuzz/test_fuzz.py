@@ -14,7 +14,6 @@ import grpc
 import pytest
 from tests.fuzz.calls import METHODS, Finding, allowed, fuzz
 from tests.fuzz.messages import Messages
-from tests.support import sampling
 from tests.support.gangs import RunningGang, up
 from tests.support.local_gang import LocalGang
 
@@ -32,19 +31,6 @@ from rankbridge_server.links.sockets import SocketLinkMaker, SocketLinks
 TIMEOUT_S = 60.0
 LIMITS = ["--max-bytes", str(256 << 20), "--max-shared-bytes", str(64 << 20), "--max-refs", "10000"]
 OPTIONS = ["--heartbeat-misses", "300", "--default-timeout", "0.3", *LIMITS]
-
-
-@pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    """Another with each commit; `make fuzz SEED=n` repeats a run."""
-    given = request.config.getoption("--seed")
-    return int(given) if given is not None else int.from_bytes(sampling.seed().encode()[:8])
-
-
-@pytest.fixture
-def rounds(request: pytest.FixtureRequest) -> int:
-    """How many times as much as among the tests of every day."""
-    return int(request.config.getoption("--rounds"))
 
 
 @pytest.fixture(scope="module", params=["gloo", "fake"])

@@ -160,6 +160,7 @@ def _pack_wait(it: Wait) -> pb.VerdictWait:
         rank=it.rank,
         call=it.call,
         waits_for=it.waits_for,
-        waited_us=None if it.seconds is None else round(it.seconds * 1e6),
+        # Evidence that was made up may have a time that rounds up to more than the field holds.
+        waited_us=None if it.seconds is None else min(round(it.seconds * 1e6), 2**64 - 1),
         site=str(it.site) if it.site is not None else "",
     )
