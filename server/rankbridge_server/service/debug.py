@@ -93,20 +93,18 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:
         """Judges the gang."""
+        ranks = [it.rank.rank for it in request.evidence]
+        world_size = max((it.rank.world_size for it in request.evidence), default=0)
         try:
+            if not ranks or len({*ranks}) != len(ranks) or not max(ranks) < world_size <= _MOST_RANKS:
+                raise ValueError(f"ranks {ranks} of {world_size}")
             testimonies = [verdicts.testimony(it) for it in request.evidence]
         except ValueError as wrong:
             raise invalid(
-                "this is no evidence of a gang", expected="what GetEvidence has answered", got=str(wrong)
-            ) from wrong
-        ranks = [it.rank for it in testimonies]
-        world_size = max((it.rank.world_size for it in request.evidence), default=0)
-        if not ranks or len({*ranks}) != len(ranks) or not max(ranks) < world_size <= _MOST_RANKS:
-            raise invalid(
                 "this is no evidence of a gang",
                 expected="what GetEvidence has answered, of each rank at most once",
-                got=f"ranks {ranks} of {world_size}",
-            )
+                got=str(wrong),
+            ) from wrong
         interval_s = max(it.interval_us for it in request.evidence) / 1e6
         silent = sorted({*range(world_size)} - {*ranks})
         return verdicts.pack_verdict(
