@@ -26,11 +26,12 @@ def under_torchrun(steps: int) -> float:
     done = subprocess.run(
         [*command, str(PRIV / "train.py"), "--steps", str(steps)],
         env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        raise RuntimeError(f"the job under torchrun has failed:\n{done.stderr}")
     return float(json.loads(done.stdout)["steps_per_second"])
 
 
