@@ -75,7 +75,7 @@ defmodule RankBridge.Test.Conformance.Player do
   | close | gang | null |
   | put | gang, rank, tensor | a ref |
   | get | gang, ref | a tensor |
-  | call | gang, function, arguments, options | what the function of `RankBridge`, or of its own module, gives |
+  | call | gang, function, arguments, options | what the function of `RankBridge`, or of its own module, gives; null for `:ok` |
   """
 
   alias RankBridge.{Error, Gang}
@@ -114,6 +114,7 @@ defmodule RankBridge.Test.Conformance.Player do
 
   defp answer_of(request) do
     case perform(request["do"], String.to_atom(request["gang"]), request) do
+      :ok -> %{"ok" => nil}
       {:ok, value} -> %{"ok" => Forms.value(value)}
       {:error, %Error{} = error} -> %{"error" => Forms.error(error)}
     end
