@@ -7,7 +7,7 @@ then, and nothing else changes a ref.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import cast
 
@@ -214,7 +214,7 @@ class _Watched:
         history, call = self._history, self._call
         call.runs += 1
         seen = _Seen(entry.coordinator, call, self._enters)
-        commit = self._inner.run(replace(entry, coordinator=cast(Coordinator, seen)))
+        commit = self._inner.run(entry._replace(coordinator=cast(Coordinator, seen)))
 
         def watched() -> Outcome:
             ref = commit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Self
+from typing import NamedTuple, Self
 
 from .activity import Activity
 
@@ -100,8 +100,7 @@ class Raised:
         return f"{said} ({self.where})" if self.where else said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """Where a failure happened. Empty fields are unknown or do not apply."""
 
     rank: int = 0

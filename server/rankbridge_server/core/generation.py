@@ -217,8 +217,12 @@ class Generation:
             if run_id:
                 job.membership.runs[run_id] = run
             job.membership.lane.add(enter, first)
-        job.task.then(self._answered)
-        job.task.then(lambda _: job.membership.forget_run(run_id))
+
+        def answered(task: Task) -> None:
+            self._answered(task)
+            job.membership.forget_run(run_id)
+
+        job.task.then(answered)
 
     def send_release(self, release: Release) -> None:
         """Tells the other members of a group that a call of a function has failed here, or is to end."""

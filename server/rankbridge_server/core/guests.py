@@ -38,8 +38,10 @@ def home(name: str) -> str:
 
 def home_of(name: str) -> str:
     """The home in which an id is; empty: it is the owner's."""
+    if not name.startswith("~"):
+        return ""
     guest, slash, _ = name.partition("/")
-    return guest + slash if slash and guest.startswith("~") else ""
+    return guest + slash if slash else ""
 
 
 def check_share(guest: str, what: str, held: int, more: int, most: int) -> None:

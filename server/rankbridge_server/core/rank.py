@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache, partial
 from importlib.metadata import version
@@ -239,7 +239,7 @@ class Rank:
     def shut_down_queue(self, group: str, name: str, number: int = 0) -> QueueView:
         """Shuts down a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
         generation = self._current(number)
-        place = replace(self._place(generation), group=group or WORLD)
+        place = self._place(generation)._replace(group=group or WORLD)
         try:
             membership = generation.find(group).membership
             if membership is None:
@@ -418,9 +418,7 @@ class Rank:
                 self._refuse_run(generation, group.membership, place, error)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement, site=call.site)
-        task.then(self.record.add)
-        if self._metrics is not None:
-            task.then(self._metrics.done)
+        task.then(self._note)
         if self._trace is not None and call.traceparent:
             trace, parent = self._trace, call.traceparent
             task.then(lambda done: trace(done, parent))
@@ -479,6 +477,11 @@ class Rank:
             generation.send_release(Release(place.group, place.operation_id, place.rank, reason, None, begun))
 
         membership.functions.add(release)
+
+    def _note(self, task: Task) -> None:
+        self.record.add(task)
+        if self._metrics is not None:
+            self._metrics.done(task)
 
     def _record(
         self, session_id: str, group: str, operation: Operation[Args], args: Args, done: Task

@@ -70,8 +70,9 @@ class Record:
 
     def add(self, task: Task) -> None:
         """Keeps a task that is done."""
+        recorded = Recorded.of(task, time.monotonic())
         with self._lock:
-            self._kept.append(Recorded.of(task, time.monotonic()))
+            self._kept.append(recorded)
             self.ended += 1
 
     def entries(self) -> Sequence[Recorded]:

@@ -6,7 +6,8 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
 from .operations.outcome import Outcome
@@ -17,8 +18,7 @@ VERDICT_GRACE = 1.0
 GOES_ON = "the operation goes on and may yet complete"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """The part that every operation's request has; the core's form of `rankbridge.v1.Call`.
 
     `timeout`: seconds from arrival to answer. `generation`: 0: the current one. `first`: the group's lane itself

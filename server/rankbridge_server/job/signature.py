@@ -34,6 +34,8 @@ class Signature:
         self.takes_context = CONTEXT in whole.parameters
         self._whole = whole
         self._hints = _hints_of(function)
+        # What fits where nothing is given, once it is known that this fits.
+        self._nothing: inspect.BoundArguments | None = None
         self._signature = whole.replace(
             parameters=[
                 it.replace(annotation=self._annotation(it.name, it.annotation))
@@ -48,6 +50,8 @@ class Signature:
 
     def arguments(self, positional: Sequence[Any], named: Mapping[str, Any]) -> inspect.BoundArguments:
         """Binds arguments to parameters. Raises INVALID_ARGUMENT for what does not fit names or annotated types."""
+        if self._nothing is not None and not positional and not named:
+            return self._nothing
         try:
             bound = self._signature.bind(*positional, **named)
         except TypeError as error:
@@ -55,6 +59,8 @@ class Signature:
             raise invalid(f"{self.name}: {error}", expected=str(self), got=got) from None
         for name, value in bound.arguments.items():
             self._check(name, value)
+        if not positional and not named:
+            self._nothing = bound
         return bound
 
     def call(self, bound: inspect.BoundArguments, context: object) -> Any:

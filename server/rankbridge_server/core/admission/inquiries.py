@@ -5,7 +5,6 @@ A state machine without clocks, threads or sockets; `links` drives it. Times are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -42,8 +41,7 @@ class Inquiries:
     @property
     def deadline(self) -> float | None:
         """When `expire` is due; None: not while nothing changes."""
-        due = min((it.due for it in self._waiting.values()), default=math.inf)
-        return None if due == math.inf else due
+        return min(it.due for it in self._waiting.values()) if self._waiting else None
 
     def ask(self, missing: Iterable[int], answered: Callable[[Known], None], now: float) -> None:
         """Asks members, by rank in group. Calls `answered` once, when all have answered or at the deadline."""

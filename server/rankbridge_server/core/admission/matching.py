@@ -100,7 +100,9 @@ class Matching:
     @property
     def deadline(self) -> float | None:
         """When `expire` is due; None: not while nothing changes."""
-        due = min((it.due for it in self._waiting), default=math.inf)
+        if not self._waiting:
+            return None
+        due = min(it.due for it in self._waiting)
         return None if due == math.inf else due
 
     def post(self, rank_in_group: int, post: Post, now: float) -> list[Answer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, get_type_hints
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 Args = TypeVar("Args")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An operation that all members agreed on. `timeout`: seconds for the backend. `payloads`: by rank in group."""
 
     coordinator: Coordinator
@@ -55,8 +54,7 @@ class Plan(Protocol):
         """Let go of what was set aside; called exactly once, also after `run`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """An operation of a group: on its lane, or posted to its leader."""
 
     group: Group
@@ -162,8 +160,7 @@ def operation(
     return declare
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """Where an operation is planned: one group of one rank, on behalf of one session."""
 
     generation: Generation

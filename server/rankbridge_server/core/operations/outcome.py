@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..groups.group import GroupView
 from ..queues.view import QueueView
@@ -42,24 +44,28 @@ Outcome = (
 
 def weight_of(value: object) -> int:
     """Bytes of the objects in an outcome, or in an operation's arguments; of a program, of its steps."""
-    if isinstance(value, bytes):
-        return len(value)
-    if isinstance(value, (list, tuple)):
-        return sum(map(weight_of, value))
-    parts = _parts_of(type(value))
-    if not parts:
-        return 0
-    weight: int = getattr(value, "weight", 0)
-    return weight + sum(weight_of(getattr(value, part)) for part in parts if part != "weight")
+    weigh = _WEIGHING.get(type(value), _weighing)
+    return 0 if weigh is None else weigh(value)
 
 
-def _parts_of(kind: type) -> tuple[str, ...]:
-    """Attributes in which objects are, or that tell their weight."""
-    parts = _PARTS.get(kind)
-    if parts is None:
-        names = ("weight", "data", "value", "values", "dict", "skeleton", "outcome")
-        parts = _PARTS[kind] = tuple(name for name in names if hasattr(kind, name))
-    return parts
+def _weighing(value: object) -> int:
+    """Learns how values of a kind are weighed. Every operation is weighed, and most have no objects."""
+    kind = type(value)
+    parts = tuple(it for it in _PARTS if hasattr(kind, it))
+    if issubclass(kind, bytes):
+        _WEIGHING[kind] = len
+    elif issubclass(kind, (list, tuple)):
+        _WEIGHING[kind] = lambda it: sum(map(weight_of, it))
+    elif parts or hasattr(kind, "weight"):
+        _WEIGHING[kind] = lambda it: (
+            getattr(it, "weight", 0) + sum(weight_of(getattr(it, part)) for part in parts)
+        )
+    else:
+        _WEIGHING[kind] = None
+    return weight_of(value)
 
 
-_PARTS: dict[type, tuple[str, ...]] = {}
+_PARTS = ("data", "value", "values", "dict", "skeleton", "outcome")
+"""Names of the attributes in which objects are."""
+_WEIGHING: dict[type, Callable[[Any], int] | None] = {}
+"""How values of each kind are weighed. None: they weigh nothing."""

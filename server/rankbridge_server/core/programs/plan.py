@@ -60,7 +60,7 @@ class ProgramPlan:
         self._name = name
         self._results = results
         self.cells = ProgramCells(site, snapshots=results is None)
-        inside = replace(site, refs=self.cells, reserve=self.cells.reserve)
+        inside = site._replace(refs=self.cells, reserve=self.cells.reserve)
         self._planned: list[Action] = []
         self._whole, written = made(inside, self.cells, steps)
         self._actions = [step for step in written if isinstance(step, Action)]
@@ -82,7 +82,7 @@ class ProgramPlan:
         """Runs the steps. The returned function makes refs of the results, and changes refs in place."""
         self._share(entry)
         while not all(action.settled for action in self._planned):
-            self._share(replace(entry, payloads=self._plan_more(entry)))
+            self._share(entry._replace(payloads=self._plan_more(entry)))
         return self.commit(self.enter(self.cells.inputs()))
 
     def settle(self, entry: Entry) -> None:
@@ -139,7 +139,7 @@ class ProgramPlan:
             return
         members = [_parted(payload, len(self._planned)) for payload in entry.payloads]
         for action, payloads in zip(self._planned, zip(*members, strict=True), strict=True):
-            action.entry = replace(entry, payloads=payloads)
+            action.entry = entry._replace(payloads=payloads)
 
     def _plan_more(self, entry: Entry) -> Sequence[bytes]:
         """Plans steps whose inputs have become known, and agrees with all members; returns their payloads."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..coordinator import Capturing
 from ..errors import invalid
@@ -56,7 +55,7 @@ class CapturedPlan:
         """Launches the capture, or runs the collectives."""
         captures, cells = self._membership.captures, self._plan.cells
         numbers = {_NUMBER.unpack_from(payload)[0] for payload in entry.payloads}
-        entry = replace(entry, payloads=[payload[_NUMBER.size :] for payload in entry.payloads])
+        entry = entry._replace(payloads=[payload[_NUMBER.size :] for payload in entry.payloads])
         number, captured = captures.get(self._graph, (NOTHING, None))
         if captured is not None and numbers == {number}:
             self._plan.settle(entry)

@@ -13,6 +13,8 @@ from .wire_operation import WireOperation
 def _call(request: pb.CallFunctionRequest) -> CallFunction:
     if not request.function:
         raise invalid("function is missing", expected="the name of a function", got="''")
+    if not request.arguments:
+        return CallFunction(request.function, (), (), request.alone)
     names = tuple(it.name for it in request.arguments)
     # Those without a name come first, and a name comes once.
     if "" in names[sum(not name for name in names) :]:

@@ -55,9 +55,13 @@ def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False)
         session_id=message.session_id,
         generation=message.generation,
         first=first,
-        traceparent=message.traceparent if _TRACEPARENT.fullmatch(message.traceparent) else "",
+        traceparent=_traceparent(message.traceparent) if message.traceparent else "",
         site=_site(message.site) if message.site else "",
     )
+
+
+def _traceparent(text: str) -> str:
+    return text if _TRACEPARENT.fullmatch(text) else ""
 
 
 @lru_cache(1024)
@@ -203,7 +207,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
         message=lines(str(failure)),
         indefinite=failure.indefinite,
         phase=error_pb2.Phase.Value(f"PHASE_{failure.phase.name}"),
-        **asdict(place),
+        **place._asdict(),
         expected=lines(failure.expected),
         got=lines(failure.got),
         ranks=[
