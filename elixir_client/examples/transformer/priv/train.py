@@ -7,6 +7,7 @@ by app.py. Both give the same weights, bit for bit.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import time
@@ -168,6 +169,10 @@ def main() -> None:
     if dist.get_rank() == 0:
         rate = steps / (time.perf_counter() - began)
         print(json.dumps({"steps_per_second": rate, "loss": loss, "digest": training.digest()}))
+    # What uses the group goes first: its threads end with it. One that outlives Python, and still lets go of a backward
+    # pass's last work, aborts the process.
+    del training
+    gc.collect()
     dist.destroy_process_group()
 
 
