@@ -63,19 +63,20 @@ def _timed(call: Callable[[], Any], calls: int) -> tuple[float, float]:
     return (time.thread_time() - cpu) / calls, (time.perf_counter() - wall) / calls
 
 
-def measure(size: int, blocks: int, calls: int) -> dict[tuple[str, bool], list[tuple[float, float]]]:
-    """What rank 0 of so many ranks has measured."""
+def measured(target: Callable[..., None], size: int, blocks: int, calls: int) -> Any:
+    """What rank 0 of so many ranks has reported, each of which runs `target` as it runs `rank`."""
     context = multiprocessing.get_context("spawn")
     port = free_port()
     mine, theirs = context.Pipe(duplex=False)
-    ranks = [context.Process(target=rank, args=(it, size, port, blocks, calls, theirs)) for it in range(size)]
+    ranks = [
+        context.Process(target=target, args=(it, size, port, blocks, calls, theirs)) for it in range(size)
+    ]
     for it in ranks:
         it.start()
     found = [mine.recv() for _ in ranks]
     for it in ranks:
         it.join()
-    times: dict[tuple[str, bool], list[tuple[float, float]]] = found[0]
-    return times
+    return found[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -92,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("| ranks | call | CPU us, bare | watched | added | wall us, bare | watched |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for size in options.sizes:
-        times = measure(size, options.blocks, options.calls)
+        times: dict[tuple[str, bool], list[tuple[float, float]]] = measured(
+            rank, size, options.blocks, options.calls
+        )
         for name in dict.fromkeys(name for name, _ in times):
             bare, watched = (
                 [statistics.quantiles(it)[0] * 1e6 for it in zip(*times[name, on], strict=True)]

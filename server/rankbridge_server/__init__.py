@@ -15,13 +15,25 @@ if TYPE_CHECKING:
     from .job.attachment import AttachError, Attachment
     from .job.context import Context
     from .job.exposed import expose
+    from .job.guard.errors import GuardError
 
-__all__ = ["AttachError", "Attachment", "Context", "attach", "detach", "expose", "function", "on_formed"]
+__all__ = [
+    "AttachError",
+    "Attachment",
+    "Context",
+    "GuardError",
+    "attach",
+    "detach",
+    "expose",
+    "function",
+    "on_formed",
+]
 
 _WHERE = {
     "AttachError": "attachment",
     "Attachment": "attachment",
     "Context": "context",
+    "GuardError": "guard.errors",
     "attach": "attaching",
     "detach": "attaching",
     "expose": "exposed",

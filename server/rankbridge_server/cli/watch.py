@@ -20,12 +20,14 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 def _run(options: Options) -> int:
     from ..job.outside.afterwards import note_end
-    from ..job.watch import DIRECTORY
+    from ..job.watch import DIRECTORY, GUARD
 
     directory = options.record or Path(tempfile.mkdtemp(prefix="rankbridge-watch-"))
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory = directory.resolve()
     environ = {**os.environ, DIRECTORY: str(directory), "PYTHONPATH": _path()}
+    if options.guard:
+        environ[GUARD] = str(options.guard_timeout)
     try:
         process = subprocess.Popen(options.command, env=environ)
     except OSError as error:
@@ -92,6 +94,19 @@ COMMAND = Command(
             type=FILE,
             metavar="FOLDER",
             help="where ranks write their records, of 2.3 MB each (default: a new one)",
+        ),
+        Option(
+            "--guard",
+            is_flag=True,
+            help="enter each collective only when all members of its group have called the same; it raises in the "
+            "script, on each of them, otherwise",
+        ),
+        Option(
+            "--guard-timeout",
+            type=click.FloatRange(min=0.1),
+            default=600.0,
+            metavar="SECONDS",
+            help="with --guard, how long ranks wait for each other",
         ),
     ],
     help="Run a torch.distributed job, as `rankbridge watch -- torchrun --nproc-per-node 4 train.py`. Each rank "

@@ -54,6 +54,11 @@ class Board:
         self._wait([f"{self._prefix}/{what}"], lambda: f"rank 0 has not written {what!r}")
         return self._store.get(f"{self._prefix}/{what}").decode()
 
+    def find(self, what: str) -> str | None:
+        """What one rank has written for all; None: none has yet."""
+        key = f"{self._prefix}/{what}"
+        return self._store.get(key).decode() if self._store.check([key]) else None
+
     def write_mine(self, what: str, text: str) -> None:
         """Writes what each rank writes of its own; again to change it."""
         self.write(f"{what}/{self._rank}", text)

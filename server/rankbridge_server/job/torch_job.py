@@ -52,6 +52,20 @@ class TorchJob:
         bound = getattr(self._c10d._get_default_group(), "bound_device_id", None)
         return bound.index if bound is not None and bound.type == "cuda" else None
 
+    @property
+    def default_group(self) -> object:
+        """The default group; None: it was destroyed."""
+        return self._c10d._world.default_pg
+
+    def ranks_by_key(self) -> dict[str, tuple[int, ...]]:
+        """Of the groups of this rank, the ranks in group order, by torch's name, which no other group has."""
+        tables = self._c10d._world
+        names, found = tables.pg_names.copy(), tables.pg_group_ranks.copy()
+        ranks = {
+            str(names[it]): tuple(sorted(found[it], key=found[it].__getitem__)) for it in names if it in found
+        }
+        return {key: members for key, members in ranks.items() if self.rank in members}
+
     def mark(self) -> tuple[int, int]:
         """Changes when the job makes or ends a group."""
         world = self._c10d._world

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_LOOP = "gloo_tcp_loop"
 
 
 @contextmanager
@@ -26,3 +29,20 @@ def yielding() -> Iterator[None]:
         if changed:
             with suppress(OSError):
                 os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def let_loops_yield(*, yields: bool = True) -> None:
+    """Does the same with Gloo's loop threads that run already in this process, or takes it back.
+
+    Leaves alone what somebody has given another policy. Does nothing except on Linux.
+    """
+    with suppress(AttributeError, OSError):
+        before, after = os.SCHED_OTHER, os.SCHED_BATCH
+        if not yields:
+            before, after = after, before
+        for task in Path("/proc/self/task").iterdir():
+            # One may have ended since it was listed.
+            with suppress(OSError):
+                name = (task / "comm").read_text().strip()
+                if name == _LOOP and os.sched_getscheduler(int(task.name)) == before:
+                    os.sched_setscheduler(int(task.name), after, os.sched_param(0))

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .next_call import NextCall
 
 DIRECTORY = "RANKBRIDGE_WATCH_DIRECTORY"
+GUARD = "RANKBRIDGE_GUARD"
 _started = False
 
 
-def start(directory: str | Path | None = None) -> None:
+def start(directory: str | Path | None = None, *, guard: float | None = None) -> None:
     """Records every collective of this process from now on, into a file of its own in this directory.
 
     Without a directory: that of RANKBRIDGE_WATCH_DIRECTORY, or a new one. Repeated, it does nothing.
+
+    With `guard`, which all ranks give, each collective is entered when all members of its group have called the same,
+    and raises `rankbridge_server.GuardError` on each of them otherwise: `guard` is how many seconds they wait for each
+    other. Without it, RANKBRIDGE_GUARD may say so. Raises ImportError where rankbridge is not installed.
     """
     global _started
     if _started:
@@ -26,5 +36,15 @@ def start(directory: str | Path | None = None) -> None:
     from .ring import Ring
 
     chosen = directory or os.environ.get(DIRECTORY) or tempfile.mkdtemp(prefix="rankbridge-watch-")
-    install(lambda rank, size: Ring.create(Path(chosen), rank, size))
+    if guard is None and os.environ.get(GUARD):
+        guard = float(os.environ[GUARD])
+    admit = None if guard is None else _guarding(guard)
+    install(lambda rank, size: Ring.create(Path(chosen), rank, size), admit=admit)
     _started = True
+
+
+def _guarding(timeout: float) -> Callable[[NextCall], None]:
+    # With all that the links import. Where this folder was loaded by its path, rankbridge may not be installed.
+    from rankbridge_server.job.guard.guard import Guard
+
+    return Guard(timeout).admit

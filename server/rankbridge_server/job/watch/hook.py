@@ -13,7 +13,7 @@ import weakref
 from _thread import get_ident
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .next_call import NextCall, stop_if_boxing
 from .ring import DIMENSIONS, DTYPES, IS_ASYNC, KINDS, Ring
@@ -50,8 +50,9 @@ _libraries: list[Any] = []
 class _Group:
     """What the record knows of a process group."""
 
-    def __init__(self, number: int, group: Any, ranks: Sequence[int]) -> None:
+    def __init__(self, number: int, key: str, group: Any, ranks: Sequence[int]) -> None:
         self.number = number
+        self.key = key
         self.name = "world" if group.group_desc == "default_pg" else group.group_desc
         # By reference: a new group may get the address of the one that was destroyed.
         self.is_of = weakref.ref(group)
@@ -64,6 +65,18 @@ class _Group:
         return self.ranks[in_group] if 0 <= in_group < len(self.ranks) else in_group
 
 
+class _Site(NamedTuple):
+    """A line of code that calls. `number`: of its text in the record; 0: it has none. `text`: "file:line"."""
+
+    number: int
+    text: str
+    code: CodeType | None
+
+
+_NOWHERE = _Site(0, "", None)
+"""No Python calls, as in a backward pass."""
+
+
 class _Recorder:
     """Writes calls into a ring, which is made at the first of them."""
 
@@ -72,7 +85,7 @@ class _Recorder:
         self._ring: Ring | None = None
         self._pid = os.getpid()
         self._groups: dict[str, _Group] = {}
-        self._sites: dict[tuple[int, int], tuple[int, CodeType]] = {}
+        self._sites: dict[tuple[int, int], _Site] = {}
         self._own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
         self._dtypes = {
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
@@ -107,7 +120,9 @@ class _Recorder:
                 ranks = list(range(group.size()))
             ring = self._ring
             content = {"group": name, "ranks": ranks, "description": group.group_desc}
-            known = self._groups[name] = _Group(ring.text(content) if ring is not None else 0, group, ranks)
+            known = self._groups[name] = _Group(
+                ring.text(content) if ring is not None else 0, name, group, ranks
+            )
         return known
 
     def _is_new(self, group: Any, known: _Group) -> bool:
@@ -119,25 +134,26 @@ class _Recorder:
         known.is_of = weakref.ref(group)
         return False
 
-    def site(self) -> int:
+    def site(self) -> _Site:
         """The line outside of torch that calls."""
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(3)
         for _ in range(_DEEPEST):
-            if frame is None:
-                return 0
-            code = frame.f_code
-            if not code.co_filename.startswith(self._own):
+            if frame is None or not frame.f_code.co_filename.startswith(self._own):
                 break
             frame = frame.f_back
+        else:
+            frame = None
         if frame is None:
-            return 0
+            return _NOWHERE
+        code = frame.f_code
         # A code object hashes all of its instructions: its identity is enough, as long as it is kept.
         key = (id(code), frame.f_lasti)
         known = self._sites.get(key)
         if known is None:
             content = {"site": code.co_name, "file": code.co_filename, "line": frame.f_lineno}
-            known = self._sites[key] = (self._ring.text(content) if self._ring is not None else 0), code
-        return known[0]
+            number = self._ring.text(content) if self._ring is not None else 0
+            known = self._sites[key] = _Site(number, f"{code.co_filename}:{frame.f_lineno}", code)
+        return known
 
     def dtype(self, tensor: Any) -> int:
         """Number of a tensor's dtype."""
@@ -158,11 +174,14 @@ def _place() -> tuple[int, int]:
 
 
 def install(
-    create: Callable[[int, int], Ring | None], before: Callable[[NextCall], None] | None = None
+    create: Callable[[int, int], Ring | None],
+    before: Callable[[NextCall], None] | None = None,
+    admit: Callable[[NextCall], None] | None = None,
 ) -> None:
     """Hooks every c10d operator of torch's dispatcher, and waits in Python.
 
-    `create`: makes the record; None: there is none. `before`: called before each collective is entered.
+    `create`: makes the record; None: there is none. `before`: called before each collective is recorded, and may change
+    it. `admit`: called before each is entered; raises what keeps it from that.
     """
     import torch
     from torch._C._distributed_c10d import ProcessGroup, Work
@@ -173,7 +192,7 @@ def install(
     for name, kind in _OPERATORS.items():
         operator = getattr(torch.ops.c10d, name, None)
         if operator is not None:
-            hook = _hook(recorder, operator.default, kind, key, ProcessGroup, before)
+            hook = _hook(recorder, operator.default, kind, key, ProcessGroup, before, admit)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
     _watch_waits(recorder, Work)
     _watch_end(recorder)
@@ -195,6 +214,7 @@ def _hook(
     key: Any,
     groups: Any,
     before: Callable[[NextCall], None] | None,
+    admit: Callable[[NextCall], None] | None,
 ) -> Callable[..., Any]:
     names = [it.name for it in operator._schema.arguments]
     at = {name: place for place, name in enumerate(names)}
@@ -211,14 +231,17 @@ def _hook(
     def is_waited_for(args: tuple[Any, ...]) -> bool:
         return async_at is not None and async_at < len(args) and not args[async_at]
 
-    def record(args: tuple[Any, ...]) -> tuple[Ring, int] | None:
+    def look(args: tuple[Any, ...]) -> tuple[_Group, int, _Site]:
+        # Groups and lines are written into the record when they are first seen: it must be there.
+        recorder.ring()
+        op = int(args[op_at].op()) if op_at is not None else -1
+        return recorder.group(unbox(args[group_at])), op, recorder.site()
+
+    def record(args: tuple[Any, ...], group: _Group, op: int, site: _Site) -> tuple[Ring, int] | None:
         ring = recorder.ring()
         if ring is None:
             return None
-        group = recorder.group(unbox(args[group_at]))
-        peer = tag = root = op = -1
-        if op_at is not None:
-            op = int(args[op_at].op())
+        peer = tag = root = -1
         if root_at is not None:
             root = group.rank(args[root_at])
         if tag_at is not None:
@@ -247,25 +270,29 @@ def _hook(
                 shape = sizes[:DIMENSIONS] + empty[dimensions:]
                 elements = first.numel() if count == 1 else sum(it.numel() for it in tensors)
         flags = IS_ASYNC if async_at is not None and async_at < len(args) and args[async_at] else 0
-        site = recorder.site()
         called = now()
         return ring, ring.begin(
-            called, number, code, dtype, dimensions, flags, group.number, min(count, 65535), site, op, 0, root, peer,
-            tag, elements, *shape,
+            called, number, code, dtype, dimensions, flags, group.number, min(count, 65535), site.number, op, 0, root,
+            peer, tag, elements, *shape,
         )  # fmt: skip
 
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
-        place = None
         to_wait_for.pop(get_ident(), None)
         if before is not None:
             stop_if_boxing(args, op_at)
-            call = NextCall(kind, recorder.group(unbox(args[group_at])).name, args, at)
-            before(call)
-            args = call.arguments
+            changed = NextCall(kind, recorder.group(unbox(args[group_at])), args, at)
+            before(changed)
+            args = changed.arguments
+        whole = (*args, *named.values()) if named else args
+        seen = place = None
         try:
-            place = record((*args, *named.values()) if named else args)
+            seen = look(whole)
+            place = record(whole, *seen)
         except Exception as error:
             _complain(recorder, error)
+        if admit is not None:
+            group, op, site = seen or look(whole)
+            admit(NextCall(kind, group, whole, at, op, site.text))
         result = redispatch(keys.remove(key), *args, **named)
         if place is not None:
             place[0].end(place[1], now())

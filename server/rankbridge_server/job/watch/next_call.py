@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+
+class Group(Protocol):
+    """What is known of a process group. `name`: as the bridge has it. `key`: torch's, which no other group has.
+
+    `ranks`: of the members in the job, in group order.
+    """
+
+    name: str
+    key: str
+    ranks: Sequence[int]
 
 
 class NextCall:
     """A call that is about to be entered.
 
-    `kind`: the collective's name. `group`: its group's, as the bridge has it. `arguments`: the operator's own.
+    `kind`: the collective's name. `arguments`: the operator's own. `op`: number of its reduce op; -1: it has none, or
+    it was not looked for. `site`: the line of code that calls, "file:line"; empty: not known.
     """
 
-    def __init__(self, kind: str, group: str, arguments: tuple[Any, ...], at: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: Group,
+        arguments: tuple[Any, ...],
+        at: Mapping[str, int],
+        op: int = -1,
+        site: str = "",
+    ) -> None:
         self.kind = kind
-        self.group = group
+        self.group = group.name
+        self.key = group.key
+        self.ranks = group.ranks
         self.arguments = arguments
+        self.op = op
+        self.site = site
         self._at = at
+
+    def argument(self, name: str) -> Any:
+        """The operator's argument of this name; None: it has none."""
+        place = self._at.get(name)
+        return self.arguments[place] if place is not None and place < len(self.arguments) else None
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""

@@ -50,6 +50,9 @@ class _Loader(importlib.abc.Loader):
                 _start()
             except Exception as error:
                 rank = os.environ.get("RANK")
+                if os.environ.get("RANKBRIDGE_GUARD"):
+                    # A job that was to be guarded must not run without.
+                    sys.exit(f"rankbridge watch --guard: rank {rank} cannot be guarded: {error!r}")
                 print(f"rankbridge watch: rank {rank} is not recorded: {error!r}", file=sys.stderr)
 
 

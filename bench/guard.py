@@ -1,0 +1,96 @@
+"""What guard adds to a collective of a job: `python -m bench.guard` prints times of 4 ranks, bare and guarded.
+
+Both in turn in one run, block by block: the hook is installed and taken back in the same processes. Shown are medians
+of the blocks' means on rank 0, and the median of the ratios of the blocks that follow each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench.watch import measured
+
+SIZE = 4
+COUNTS = {"4 B": 1, "1 MB": 1 << 18, "16 MB": 1 << 22}
+"""Elements of float32."""
+_WARM_UP = 5
+_TIMEOUT_S = 60.0
+
+
+def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Connection) -> None:
+    """One rank: blocks of calls, bare and guarded in turn; reports each block's seconds a call."""
+    import torch
+    import torch.distributed as dist
+
+    from rankbridge_server.backends.gloo.yielding import let_loops_yield
+    from rankbridge_server.job.guard.guard import Guard
+    from rankbridge_server.job.watch.hook import install, remove
+    from rankbridge_server.job.watch.ring import Ring
+
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        f"tcp://127.0.0.1:{port}",
+        rank=number,
+        world_size=size,
+        timeout=timedelta(seconds=_TIMEOUT_S),
+    )
+    ring = Ring.create(Path(tempfile.mkdtemp(prefix="rankbridge-bench-")), number, size)
+    guard = Guard(_TIMEOUT_S)
+    tensors = {name: torch.zeros(count) for name, count in COUNTS.items()}
+    times: dict[tuple[str, bool], list[float]] = {}
+    for block in range(2 * blocks):
+        guarded = bool(block % 2)
+        # As in a job that is not guarded, and in one that is.
+        let_loops_yield(yields=guarded)
+        if guarded:
+            install(lambda *_: ring, admit=guard.admit)
+        for name, tensor in tensors.items():
+            number_of_calls = calls if tensor.numel() == 1 else max(2, calls // 10)
+            for _ in range(_WARM_UP):
+                dist.all_reduce(tensor)
+            began = time.perf_counter()
+            for _ in range(number_of_calls):
+                dist.all_reduce(tensor)
+            times.setdefault((name, guarded), []).append((time.perf_counter() - began) / number_of_calls)
+        if guarded:
+            remove()
+    report.send(times)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.guard", description=__doc__)
+    parser.add_argument("--blocks", type=int, default=20, metavar="N", help="of each (default: %(default)s)")
+    parser.add_argument(
+        "--calls",
+        type=int,
+        default=200,
+        metavar="N",
+        help="of 4 B in a block; a tenth of the others (default: %(default)s)",
+    )
+    options = parser.parse_args(arguments)
+    times: dict[tuple[str, bool], list[float]] = measured(rank, SIZE, options.blocks, options.calls)
+    print(
+        "| all_reduce of | bare, us | guarded | added | ratio | in blocks |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    for name in COUNTS:
+        bare, guarded = (statistics.median(times[name, on]) * 1e6 for on in (False, True))
+        ratios = [b / a for a, b in zip(times[name, False], times[name, True], strict=True)]
+        print(
+            f"| {name} | {bare:,.0f} | {guarded:,.0f} | {guarded - bare:,.0f} | {statistics.median(ratios):.2f} "
+            f"| {min(ratios):.2f} to {max(ratios):.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What the members of a group must agree on before a collective of the job, as the bridge's own contracts say it.
+
+Shapes are compared as torch does with TORCH_DISTRIBUTED_DEBUG=DETAIL, also where the number of elements is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from ..watch.next_call import NextCall
+from ..watch.ring import OPS
+
+_ALIKE = {
+    "all_reduce": "tensors",
+    "broadcast": "tensors",
+    "reduce": "tensors",
+    # A member's own part may have another size; the list of all parts may not.
+    "all_gather": "output_tensors",
+    "all_gather_into_tensor": "input_tensor",
+    "gather": "input_tensors",
+    "scatter": "output_tensors",
+    "reduce_scatter": "input_tensors",
+    "reduce_scatter_tensor": "input_tensor",
+    "all_reduce_coalesced": "tensors",
+    "all_gather_coalesced": "output_lists",
+    "all_gather_into_tensor_coalesced": "inputs",
+    "reduce_scatter_tensor_coalesced": "inputs",
+}
+"""By kind, the argument whose tensors have the same shapes on all members."""
+_DTYPE_ALONE = {"all_to_all": "input_tensors", "all_to_all_single": "input"}
+"""By kind, the argument whose tensors have the same dtype, and shapes of their own."""
+_ROOT = {
+    "broadcast": "src_rank_in_group",
+    "scatter": "src_rank_in_group",
+    "reduce": "dst_rank_in_group",
+    "gather": "dst_rank_in_group",
+}
+_MOST_SHOWN = 8
+
+
+_KNOWN: dict[tuple[object, ...], str] = {}
+_MOST_KNOWN = 4096
+
+
+def contract_of(call: NextCall) -> str:
+    """A call's contract: "all_reduce dtype=float32 shape=[4] op=sum"."""
+    kind, root = call.kind, call.argument("root_rank")
+    tensors = _flat(call.argument(_ALIKE.get(kind) or _DTYPE_ALONE.get(kind, "")))
+    shapes = tuple(it.shape for it in tensors) if kind in _ALIKE else ()
+    key = kind, call.op, root, tensors[0].dtype if tensors else None, shapes
+    known = _KNOWN.get(key)
+    if known is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[key] = _written(kind, call.op, root, key[3], [str(list(it)) for it in shapes])
+    return known
+
+
+def _written(kind: str, op: int, root: Any, dtype: Any, shapes: Sequence[str]) -> str:
+    parts = [kind]
+    if dtype is not None:
+        parts.append(f"dtype={str(dtype).removeprefix('torch.')}")
+    if shapes:
+        parts.append(_shapes(shapes))
+    if op >= 0:
+        parts.append(f"op={OPS[op] if op < len(OPS) else op}")
+    if kind in _ROOT:
+        parts.append(f"{_ROOT[kind]}={root}")
+    return " ".join(parts)
+
+
+def _flat(given: Any) -> Sequence[Any]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        return (given,)
+    return [it for each in given for it in each] if given and isinstance(given[0], list) else given
+
+
+def _shapes(shapes: Sequence[str]) -> str:
+    if len(set(shapes)) == 1:
+        return f"shape={shapes[0]}" if len(shapes) == 1 else f"shape={shapes[0]} tensors={len(shapes)}"
+    if len(shapes) <= _MOST_SHOWN:
+        return f"shapes={','.join(shapes)}"
+    digest = hashlib.blake2b(",".join(shapes).encode(), digest_size=6).hexdigest()
+    return f"tensors={len(shapes)} shapes={','.join(shapes[:_MOST_SHOWN])},... digest={digest}"

@@ -1,0 +1,212 @@
+"""A job of four guarded ranks that does what its first argument names, with commas between, and prints what came of it.
+
+The guard's timeout is the second argument, in seconds; the third is a folder for records.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore, TCPStore
+
+from rankbridge_server import GuardError
+from rankbridge_server.job import watch
+
+_LAST = ("left", "gone", "killed", "killed_first")
+"""After them, not all ranks are there."""
+
+
+def op(rank: int) -> None:
+    """Rank 3 asks for another reduce op."""
+    dist.all_reduce(torch.ones(4), dist.ReduceOp.MAX if rank == 3 else dist.ReduceOp.SUM)
+
+
+def root(rank: int) -> None:
+    """Rank 1 broadcasts from another."""
+    dist.broadcast(torch.ones(4), 1 if rank == 1 else 0)
+
+
+def dtype(rank: int) -> None:
+    """Rank 0, which rules, has another dtype."""
+    dist.all_reduce(torch.ones(4, dtype=torch.float64 if rank == 0 else torch.float32))
+
+
+def shape(rank: int) -> None:
+    """Two have one shape, two another."""
+    dist.all_reduce(torch.ones(4 if rank < 2 else 5))
+
+
+def order(rank: int) -> None:
+    """Rank 2 calls two collectives in the other order."""
+    calls: list[Callable[[], Any]] = [dist.barrier, lambda: dist.all_reduce(torch.ones(1))]
+    for call in reversed(calls) if rank == 2 else calls:
+        call()
+
+
+def parts(rank: int) -> None:
+    """Rank 1 gathers from parts of other sizes than the others do."""
+    own = torch.ones(3 if rank == 1 else 2)
+    dist.all_gather([torch.empty_like(own) for _ in range(dist.get_world_size())], own)
+
+
+def asynchronous(rank: int) -> None:
+    """Rank 3 asks for another reduce op, and nobody waits yet."""
+    dist.all_reduce(
+        torch.ones(4), dist.ReduceOp.MAX if rank == 3 else dist.ReduceOp.SUM, async_op=True
+    ).wait()
+
+
+def missing(rank: int) -> None:
+    """Rank 2 does something else until the others have given up."""
+    store = dist.distributed_c10d._get_default_store()
+    dist.barrier()
+    if rank == 2:
+        store.wait(["given up"])
+        return
+    try:
+        dist.all_reduce(torch.ones(4))
+    finally:
+        if rank == 0:
+            store.set("given up", "")
+
+
+def crossed(rank: int) -> None:
+    """Ranks 0 and 1 use two groups in opposite orders."""
+    groups = [dist.new_group([0, 1], group_desc=name) for name in ("tp", "dp")]
+    if rank < 2:
+        for group in reversed(groups) if rank else groups:
+            dist.all_reduce(torch.ones(2), group=group)
+
+
+def circle(rank: int) -> None:
+    """Three ranks wait in a circle: each for the next."""
+    members = [(0, 1), (1, 2), (0, 2)]
+    groups = [dist.new_group(list(it), group_desc="-".join(map(str, it))) for it in members]
+    if rank < 3:
+        dist.barrier(group=groups[rank])
+
+
+def late(rank: int) -> None:
+    """Nothing is wrong: rank 2 is slow, in one group while others are in another."""
+    pair = dist.new_group([0, 1])
+    if rank == 2:
+        time.sleep(0.6)
+    if rank < 2:
+        dist.all_reduce(torch.ones(2), group=pair)
+    dist.all_reduce(torch.ones(2))
+    if rank < 2:
+        dist.all_reduce(torch.ones(2), group=pair)
+
+
+def right(rank: int) -> None:
+    """Nothing is wrong, and of every kind."""
+    size = dist.get_world_size()
+    dist.all_gather_object([None] * size, {"rank": rank, "text": "x" * rank})
+    dist.gather(torch.ones(2), [torch.empty(2) for _ in range(size)] if rank == 1 else None, dst=1)
+    dist.scatter(torch.empty(2), [torch.ones(2)] * size if rank == 2 else None, src=2)
+    dist.all_gather_into_tensor(torch.empty(2 * size), torch.ones(2))
+    dist.reduce_scatter_tensor(torch.empty(2), torch.ones(2 * size))
+    dist.all_to_all_single(torch.empty(size), torch.ones(size))
+    dist.reduce(torch.ones(3), 3)
+    swapped = [dist.P2POp(dist.isend, torch.ones(1), (rank + 1) % size)]
+    swapped.append(dist.P2POp(dist.irecv, torch.ones(1), (rank - 1) % size))
+    for work in dist.batch_isend_irecv(swapped):
+        work.wait()
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+    for _ in range(3):
+        model(torch.ones(1, 8)).sum().backward()
+    dist.barrier()
+
+
+def twice(rank: int) -> None:
+    """The default group ends, and there is another, guarded as well."""
+    dist.barrier()
+    dist.destroy_process_group()
+    join("second")
+    op(rank)
+
+
+def left(rank: int) -> None:
+    """Nothing is wrong: ranks 2 and 3 have done their part, one of them without taking leave."""
+    pair = dist.new_group([0, 1])
+    dist.barrier()
+    if rank == 3:
+        os._exit(0)
+    if rank == 2:
+        sys.exit()
+    store = dist.distributed_c10d._get_default_store()
+    # Their links have ended for rank 0, which leads.
+    time.sleep(0.3)
+    for _ in range(3):
+        dist.all_reduce(torch.ones(2), group=pair)
+    store.set("done", "")
+
+
+def gone(rank: int) -> None:
+    """Rank 1 leaves."""
+    dist.barrier()
+    if rank == 1:
+        sys.exit()
+    dist.all_reduce(torch.ones(4))
+
+
+def killed(rank: int) -> None:
+    """Rank 1 dies."""
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), 9)
+    dist.all_reduce(torch.ones(4))
+
+
+def killed_first(rank: int) -> None:
+    """Rank 0 dies, which rules, and keeps the job's store."""
+    dist.barrier()
+    if rank == 0:
+        os.kill(os.getpid(), 9)
+    dist.all_reduce(torch.ones(4))
+
+
+def join(name: str) -> None:
+    """Makes the default group. Rank 0 says in a file at which port its store is."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    ports = FileStore(f"{sys.argv[3]}/{name}", size)
+    if rank == 0:
+        store = TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False)
+        ports.set("port", str(store.port))
+    else:
+        store = TCPStore("127.0.0.1", int(ports.get("port")), size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+
+
+def done(what: str) -> dict[str, Any]:
+    """Does one thing; gives what came of it on this rank."""
+    rank, began = dist.get_rank(), time.monotonic()
+    said: dict[str, Any] = {"what": what, "rank": rank, "code": "", "text": "", "ranks": []}
+    try:
+        globals()[what](rank)
+    except GuardError as error:
+        said |= {"code": error.code, "text": str(error), "ranks": [it.rank for it in error.ranks]}
+    return {**said, "seconds": time.monotonic() - began}
+
+
+def main() -> None:
+    """Does one thing after another, and after each, unless ranks are gone, what is right."""
+    what, timeout, folder = sys.argv[1:]
+    watch.start(folder, guard=float(timeout))
+    join("first")
+    for each in what.split(","):
+        said = done(each)
+        if each not in _LAST:
+            tensor = torch.ones(2)
+            dist.all_reduce(tensor)
+            said["after"] = tensor.tolist()
+        print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    main()

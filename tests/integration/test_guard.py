@@ -1,0 +1,165 @@
+"""Guard: what a job's ranks do not agree on raises in the script, on every rank, and the group goes on afterwards."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rankbridge_server.job.guard.crossings import Wait, crossing
+
+SCRIPT = Path(__file__).parent / "guarded_script.py"
+SIZE = 4
+TIMEOUT_S = 5.0
+AGREE = ("late", "right")
+DISAGREE = ("op", "root", "dtype", "shape", "order", "parts", "asynchronous", "missing", "crossed", "circle")
+
+Said = dict[str, Any]
+
+
+def run(folder: Path, what: str) -> list[list[Said]]:
+    """What each rank said."""
+    folder = folder / uuid.uuid4().hex
+    folder.mkdir()
+    environ = {**os.environ, "WORLD_SIZE": str(SIZE), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(SCRIPT), what, str(TIMEOUT_S), str(folder)],
+            env={**environ, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(SIZE)
+    ]
+    done = [it.communicate(timeout=100) for it in ranks]
+    said = [[json.loads(line) for line in out.splitlines()] for out, _ in done]
+    assert any(said), [err for _, err in done]
+    return said
+
+
+@pytest.fixture(scope="module")
+def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Said]]:
+    """What each rank said of each thing that leaves all ranks where they are, all in one job."""
+    names = (*AGREE, *DISAGREE, "twice")
+    said = run(tmp_path_factory.mktemp("guarded"), ",".join(names))
+    assert [[it["what"] for it in each] for each in said] == [list(names)] * SIZE
+    return {name: [each[place] for each in said] for place, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("name", [*AGREE, *DISAGREE, "twice"])
+def test_groups_go_on_after_what_was_wrong(by_name: dict[str, list[Said]], name: str) -> None:
+    assert [it["after"] for it in by_name[name]] == [[SIZE, SIZE]] * SIZE
+
+
+@pytest.mark.parametrize("name", AGREE)
+def test_nothing_is_said_of_what_is_right(by_name: dict[str, list[Said]], name: str) -> None:
+    assert [(it["code"], it["text"]) for it in by_name[name]] == [("", "")] * SIZE
+
+
+@pytest.mark.parametrize(
+    ("name", "sides"),
+    [
+        ("op", ["ranks 0-2: float32[4] sum", "rank 3:    float32[4] max"]),
+        ("root", ["rank 1:       float32[4] src_rank_in_group=1"]),
+        ("dtype", ["rank 0:    float64[4] sum", "ranks 1-3: float32[4] sum"]),
+        ("shape", ["ranks 0-1: float32[4] sum", "ranks 2-3: float32[5] sum"]),
+        ("order", ["ranks 0-1, 3: barrier at", "rank 2:       all_reduce float32[1] sum at"]),
+        ("parts", ["ranks 0, 2-3: float32[2] tensors=4", "rank 1:       float32[3] tensors=4"]),
+        ("asynchronous", ["rank 3:    float32[4] max"]),
+        ("twice", ["rank 3:    float32[4] max"]),
+    ],
+)
+def test_all_ranks_hear_both_sides_and_the_line_at_once(
+    by_name: dict[str, list[Said]], name: str, sides: list[str]
+) -> None:
+    for it in by_name[name]:
+        assert (it["code"], it["ranks"]) == ("MISMATCH", list(range(SIZE)))
+        assert it["text"].startswith("MISMATCH in ")
+        assert [side for side in sides if side not in it["text"]] == []
+        assert str(SCRIPT) in it["text"]
+        assert it["seconds"] < TIMEOUT_S / 2
+
+
+def test_who_has_not_come_is_named_with_its_line(by_name: dict[str, list[Said]]) -> None:
+    for rank, it in enumerate(by_name["missing"]):
+        if rank == 2:
+            assert it["code"] == ""
+            continue
+        assert it["code"] == "PEER_MISSING"
+        assert "3 of 4 ranks came, missing: rank 2" in it["text"]
+        assert "in missing" in it["text"].splitlines()[-1]
+        assert it["seconds"] >= TIMEOUT_S
+
+
+@pytest.mark.parametrize(("name", "members"), [("crossed", [0, 1]), ("circle", [0, 1, 2])])
+def test_ranks_that_wait_for_each_other_are_found_long_before_the_timeout(
+    by_name: dict[str, list[Said]], name: str, members: list[int]
+) -> None:
+    for rank, it in enumerate(by_name[name]):
+        assert it["code"] == ("MISMATCH" if rank in members else "")
+        if rank in members:
+            assert it["ranks"] == members
+            assert f"{len(members)} ranks wait for each other" in it["text"]
+            assert all(f"rank {each} waits on" in it["text"] for each in members)
+            assert it["seconds"] < TIMEOUT_S / 2
+
+
+@pytest.mark.parametrize(
+    ("what", "gone", "code"),
+    [("gone", 1, "PEER_MISSING"), ("killed", 1, "PEER_LOST"), ("killed_first", 0, "PEER_LOST")],
+)
+def test_a_rank_that_has_gone_is_named_at_once(tmp_path: Path, what: str, gone: int, code: str) -> None:
+    said = run(tmp_path, what)
+    assert said[gone] == []
+    for (it,) in (each for rank, each in enumerate(said) if rank != gone):
+        assert (it["code"], it["ranks"]) == (code, [gone])
+        assert f"{code} in all_reduce on world: rank {gone} has gone" in it["text"]
+        assert it["seconds"] < TIMEOUT_S / 2
+
+
+def test_ranks_that_have_done_all_that_they_had_to_may_leave(tmp_path: Path) -> None:
+    said = run(tmp_path, "left")
+    assert [[it["code"] for it in each] for each in said] == [[""], [""], [], []]
+
+
+def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\n"
+        "op = dist.ReduceOp.MAX if dist.get_rank() else dist.ReduceOp.SUM\n"
+        "dist.all_reduce(torch.ones(3), op)\n"
+    )
+    bin = Path(sys.executable).parent
+    command = [str(bin / "rankbridge"), "watch", "--guard", "--guard-timeout", "30", "--record"]
+    command += [str(tmp_path / "record"), "--", str(bin / "torchrun"), "--standalone"]
+    command += ["--nproc-per-node", "2", str(script)]
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode != 0
+    assert f"GuardError: MISMATCH in all_reduce #0 on world at {script}:4" in done.stderr
+    assert "rank 0: float32[3] sum" in done.stderr
+
+
+def a_wait(group: str, ranks: tuple[int, ...], number: int = 0, **passed: int) -> Wait:
+    """A wait in a group, of a rank that has passed so many in each."""
+    return Wait(attempt=1, group=group, name=group, number=number, ranks=ranks, passed=passed, text="")
+
+
+def test_a_circle_is_one_of_waits_that_were_not_over_when_they_were_written() -> None:
+    a, b = a_wait("a", (0, 1)), a_wait("b", (0, 1))
+    assert crossing({0: a, 1: b}, 0) == [0, 1]
+    assert crossing({0: a, 1: b}, 1) == [1, 0]
+    # Rank 1 had passed what rank 0 waited for: what rank 0 has written is old.
+    assert crossing({0: a, 1: a_wait("b", (0, 1), a=1)}, 0) == []
+    # Both have come to the same.
+    assert crossing({0: a, 1: a}, 0) == []
+    # The one that is waited for does not wait.
+    assert crossing({0: a}, 0) == []
+    # A rank that waits for a circle is in none.
+    assert crossing({0: a, 1: b, 2: a_wait("c", (0, 2))}, 2) == []
