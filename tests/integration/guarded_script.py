@@ -6,6 +6,7 @@ The guard's timeout is the second argument, in seconds; the third is a folder fo
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -101,6 +102,32 @@ def late(rank: int) -> None:
     dist.all_reduce(torch.ones(2))
     if rank < 2:
         dist.all_reduce(torch.ones(2), group=pair)
+
+
+def threads(rank: int) -> None:
+    """Nothing is wrong: rank 0 uses one group in a thread of its own, later than rank 1 waits for it."""
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    if rank > 1:
+        return
+    store = dist.distributed_c10d._get_default_store()
+
+    def other() -> None:
+        if rank == 0:
+            # Long after both have begun to look for circles.
+            time.sleep(0.6)
+        dist.all_reduce(torch.ones(2), group=groups[1])
+        if rank == 1:
+            store.set("other", "")
+
+    thread = threading.Thread(target=other)
+    if rank == 0:
+        thread.start()
+    else:
+        other()
+        store.wait(["other"])
+    dist.all_reduce(torch.ones(2), group=groups[0])
+    if rank == 0:
+        thread.join()
 
 
 def right(rank: int) -> None:

@@ -15,7 +15,7 @@ from rankbridge_server.job.guard.crossings import Wait, crossing
 SCRIPT = Path(__file__).parent / "guarded_script.py"
 SIZE = 4
 TIMEOUT_S = 5.0
-AGREE = ("late", "right")
+AGREE = ("late", "threads", "right")
 DISAGREE = ("op", "root", "dtype", "shape", "order", "parts", "asynchronous", "missing", "crossed", "circle")
 
 Said = dict[str, Any]

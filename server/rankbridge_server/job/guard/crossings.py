@@ -82,7 +82,7 @@ def told(waits: Mapping[int, Wait], circle: Sequence[int]) -> str:
 class Crossings:
     """Looks for crossings of this rank, on a thread of its own, from the first wait on.
 
-    `waiting`: in what this rank waits for longer than PATIENCE_S; None: in nothing, or in several things at once.
+    `waiting`: in what this rank waits for longer than PATIENCE_S; None: in nothing, or it may do something else beside.
     `cross`: called with a wait of this rank that will never end, the ranks of its circle, and why.
     """
 

@@ -31,6 +31,7 @@ _POINT_TO_POINT = ("send", "recv")
 _GONE_S = 0.5
 """How long a rank whose links have ended waits for somebody to say which rank has gone."""
 _PAUSE_S = 0.005
+_OWN_THREADS = ("guard:", "links:")
 
 
 class _Member:
@@ -156,18 +157,22 @@ class _World:
                 ErrorCode.PEER_MISSING,
                 call.kind,
                 call.group,
+                call.ranks,
                 f"rank {leader}, which rules, does not answer",
-                leader,
+                [leader],
             ) from None
         except OSError as error:
+            gone = self._gone(call.kind, call.group, call.ranks, error)
             # Others that wait hear of it, too.
             self._meeting.links.remove_group(call.key)
-            raise self._gone(call.kind, call.group, call.ranks, error) from None
+            raise gone from None
         finally:
             del self._waiting[thread]
             self._idle_since = time.monotonic()
         if verdict.ruling is Ruling.WITHDRAWN:
-            raise _error(ErrorCode.MISMATCH, call.kind, call.group, waiting.crossing, *waiting.circle)
+            raise _error(
+                ErrorCode.MISMATCH, call.kind, call.group, call.ranks, waiting.crossing, waiting.circle
+            )
         return verdict
 
     def _member(self, call: NextCall) -> _Member:
@@ -234,11 +239,13 @@ class _World:
         return Activity(doing=Doing.IDLE, seconds=seconds, where=place_of(threading.main_thread().ident or 0))
 
     def _wait(self) -> Wait | None:
-        """The one thing for which this rank waits. A rank that waits in two threads may go on in either."""
-        all_of_them = list(self._waiting.values())
-        if len(all_of_them) != 1 or time.monotonic() - all_of_them[0].since < PATIENCE_S:
+        """The one thing for which this rank waits. With another thread, it may yet come to what others wait for."""
+        all_of_them = list(self._waiting.items())
+        if len(all_of_them) != 1:
             return None
-        (waiting,) = all_of_them
+        ((thread, waiting),) = all_of_them
+        if time.monotonic() - waiting.since < PATIENCE_S or not _is_alone(thread):
+            return None
         call, arrival = waiting.call, waiting.arrival
         return Wait(
             attempt=waiting.attempt,
@@ -260,36 +267,62 @@ class _World:
 
     def _write_gone(self, rank: int, *, lost: bool, reason: str) -> None:
         if self._meeting.board.find(f"gone/{rank}") is None:
-            self._meeting.board.write(f"gone/{rank}", json.dumps([lost, reason]))
+            # All are on one host, and have one clock.
+            self._meeting.board.write(f"gone/{rank}", json.dumps([time.monotonic(), lost, reason]))
 
     def _gone(self, kind: str, group: str, ranks: Sequence[int], error: OSError) -> GuardError:
-        """The error for links that have ended: which of a group's ranks has left the job, or is lost."""
-        if self._lost is not None and self._lost.rank in ranks:
-            return _gone_error(True, kind, group, self._lost.rank, self._lost.reason)
+        """The error for links that have ended: which of a group's ranks has left the job, or is lost.
+
+        Who hears of it from this rank finds it written. Of several the first is named: others have gone because of it.
+        """
         until = time.monotonic() + _GONE_S
-        # The store may have gone, with the rank that kept it.
-        with suppress(RuntimeError):
-            while time.monotonic() < until:
-                for rank in ranks:
-                    if rank != self._meeting.rank and (found := self._meeting.board.find(f"gone/{rank}")):
-                        lost, reason = json.loads(found)
-                        return _gone_error(lost, kind, group, rank, reason)
-                time.sleep(_PAUSE_S)
-        return _error(ErrorCode.PEER_MISSING, kind, group, str(error))
+        while time.monotonic() < until:
+            lost = self._lost
+            if lost is not None and lost.rank in ranks:
+                # The store may have gone, with the rank that kept it.
+                with suppress(RuntimeError):
+                    self._write_gone(lost.rank, lost=True, reason=lost.reason)
+            try:
+                entries = [
+                    (*json.loads(found), rank)
+                    for rank in ranks
+                    if rank != self._meeting.rank and (found := self._meeting.board.find(f"gone/{rank}"))
+                ]
+            except RuntimeError:
+                entries = []
+            if entries:
+                _, was_lost, reason, rank = min(entries)
+                return _gone_error(was_lost, kind, group, ranks, rank, reason)
+            if lost is not None and lost.rank in ranks:
+                return _gone_error(True, kind, group, ranks, lost.rank, lost.reason)
+            time.sleep(_PAUSE_S)
+        return _error(ErrorCode.PEER_MISSING, kind, group, ranks, str(error), [])
 
 
-def _gone_error(lost: bool, kind: str, group: str, rank: int, reason: str) -> GuardError:
+def _gone_error(
+    lost: bool, kind: str, group: str, members: Sequence[int], rank: int, reason: str
+) -> GuardError:
     code = ErrorCode.PEER_LOST if lost else ErrorCode.PEER_MISSING
-    return _error(code, kind, group, f"rank {rank} has gone: {reason}", rank)
+    return _error(code, kind, group, members, f"rank {rank} has gone: {reason}", [rank])
 
 
-def _error(code: ErrorCode, kind: str, group: str, reason: str, *ranks: int) -> GuardError:
-    """The error about some ranks of a group."""
+def _error(
+    code: ErrorCode, kind: str, group: str, members: Sequence[int], reason: str, ranks: Sequence[int]
+) -> GuardError:
+    """The error about some ranks. One that is no member of the group has -1 as its rank there."""
     state = {ErrorCode.PEER_LOST: RankState.LOST, ErrorCode.PEER_MISSING: RankState.MISSING}.get(
         code, RankState.DISAGREES
     )
-    details = tuple(RankDetail(rank=it, rank_in_group=it, state=state) for it in ranks)
+    details = tuple(
+        RankDetail(rank=it, rank_in_group=members.index(it) if it in members else -1, state=state)
+        for it in ranks
+    )
     return GuardError.of(code, f"{code.name} in {kind} on {group}: {reason}", details)
+
+
+def _is_alone(thread: int) -> bool:
+    """Whether no other thread runs Python in this process, but guard's own."""
+    return all(it.ident == thread or it.name.startswith(_OWN_THREADS) for it in threading.enumerate())
 
 
 def _nothing() -> None:

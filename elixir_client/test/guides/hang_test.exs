@@ -1,0 +1,75 @@
+defmodule RankBridge.HangGuideTest do
+  @moduledoc "The guide of a hang says what is so: its gang hangs, its verdict names the rank, and it goes on."
+
+  use ExUnit.Case, async: false
+
+  alias RankBridge.Test.OsProcess
+  alias RankBridge.Verdict
+
+  import RankBridge.Test.Soon
+
+  @guide Path.expand("../../guides/hang.md", __DIR__)
+
+  defp programs(language) do
+    for [_all, code] <- Regex.scan(~r/^```#{language}\n(.*?)^```/sm, File.read!(@guide)), do: code
+  end
+
+  # With the program that the tests use, the guide's module, and a folder of the test's own.
+  defp adapted(code, directory) do
+    opts = ~s(size: 4, command: #{inspect(OsProcess.rankbridge())}, timeout: 60_000)
+
+    code
+    |> String.replace("size: 4", opts)
+    |> String.replace("priv/app.py", Path.join(directory, "app.py"))
+    |> String.replace("priv/batches", directory)
+  end
+
+  @tag :tmp_dir
+  @tag timeout: 180_000
+  test "its programs run, one after the other", %{tmp_dir: directory} do
+    [module] = programs("python")
+    File.write!(Path.join(directory, "app.py"), module)
+
+    [start, work, ask, data, go_on, watchman] =
+      Enum.map(programs("elixir"), &adapted(&1, directory))
+
+    {_batches, binding} = Code.eval_string(start, [])
+    {workers, binding} = Code.eval_string(work, binding)
+
+    # Three wait: the hang of which the guide speaks.
+    assert_soon(true, fn ->
+      {:ok, verdict} = RankBridge.Doctor.diagnose(Module.concat(MyApp, "Gang"))
+      verdict.kind == :never_called and length(verdict.waits) == 3
+    end)
+
+    {{told, binding}, page} = ExUnit.CaptureIO.with_io(fn -> Code.eval_string(ask, binding) end)
+
+    assert told == :ok
+    assert page =~ "NEVER_CALLED: rank 2 has not called all_reduce world"
+    {found, binding} = Code.eval_string(data, binding)
+    assert found == {:never_called, "all_reduce world", 2, "next_batch"}
+    {healthy, binding} = Code.eval_string(go_on, binding)
+    assert healthy
+    assert length(binding[:failed]) == length(workers)
+
+    [{watching, _beam}] = Code.compile_string(String.replace(watchman, ~r/^:ok = .*\n/, ""))
+    test = self()
+
+    waits =
+      RankBridge.Operations.submit_rank!(Module.concat(MyApp, "Gang"), 1, :barrier, nil,
+        operation_id: "last"
+      )
+
+    opts = [
+      gang: Module.concat(MyApp, "Gang"),
+      every: 100,
+      patience: 0.2,
+      tell: &send(test, {:told, &1})
+    ]
+
+    start_supervised!({watching, opts})
+    assert_receive {:told, %Verdict{kind: :never_called, call: "barrier world"}}, 30_000
+    _cancelled = RankBridge.cancel(Module.concat(MyApp, "Gang"), waits)
+    Supervisor.stop(binding[:_supervisor])
+  end
+end
