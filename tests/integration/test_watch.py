@@ -133,3 +133,28 @@ def test_how_ranks_ended_is_recorded_and_the_status_is_the_jobs(run: Run) -> Non
     assert run.status == 1
     assert "NEVER_CALLED: rank 1 ended" in run.said
     assert "ValueError: the last step" in run.said
+
+
+_ALONE = """
+import _thread, functools, sys
+from pathlib import Path
+import torch, torch.distributed as dist
+from rankbridge_server.job import watch
+from rankbridge_server.job.outside import rings
+
+watch.start(sys.argv[1])
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+call = functools.partial(dist.group.WORLD.allreduce, [torch.ones(1)], dist.AllreduceOptions())
+_thread.start_new_thread(call, ())
+while not any(it.calls for it in rings.in_directory(Path(sys.argv[1]))):
+    pass
+"""
+
+
+def test_a_call_of_a_thread_that_runs_no_python_is_recorded_without_a_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ALONE, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (record,) = rings.in_directory(tmp_path)
+    assert [(it.kind, it.site) for it in record.calls] == [("all_reduce", None)]

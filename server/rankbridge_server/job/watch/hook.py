@@ -136,7 +136,8 @@ class _Recorder:
 
     def site(self) -> _Site:
         """The line outside of torch that calls."""
-        frame: FrameType | None = sys._getframe(3)
+        # The hook's own: a thread of C++ alone has no other.
+        frame: FrameType | None = sys._getframe(2)
         for _ in range(_DEEPEST):
             if frame is None or not frame.f_code.co_filename.startswith(self._own):
                 break
