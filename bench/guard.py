@@ -42,7 +42,9 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
         world_size=size,
         timeout=timedelta(seconds=_TIMEOUT_S),
     )
-    ring = Ring.create(Path(tempfile.mkdtemp(prefix="rankbridge-bench-")), number, size)
+    # The record is mapped: it needs no name once it is there.
+    with tempfile.TemporaryDirectory(prefix="rankbridge-bench-") as folder:
+        ring = Ring.create(Path(folder), number, size)
     guard = Guard(_TIMEOUT_S)
     tensors = {name: torch.zeros(count) for name, count in COUNTS.items()}
     times: dict[tuple[str, bool], list[float]] = {}

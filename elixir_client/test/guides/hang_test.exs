@@ -42,9 +42,10 @@ defmodule RankBridge.HangGuideTest do
       verdict.kind == :never_called and length(verdict.waits) == 3
     end)
 
-    {{told, binding}, page} = ExUnit.CaptureIO.with_io(fn -> Code.eval_string(ask, binding) end)
+    {{printed, binding}, page} =
+      ExUnit.CaptureIO.with_io(fn -> Code.eval_string(ask, binding) end)
 
-    assert told == :ok
+    assert printed == :ok
     assert page =~ "NEVER_CALLED: rank 2 has not called all_reduce world"
     {found, binding} = Code.eval_string(data, binding)
     assert found == {:never_called, "all_reduce world", 2, "next_batch"}
@@ -64,11 +65,11 @@ defmodule RankBridge.HangGuideTest do
       gang: Module.concat(MyApp, "Gang"),
       every: 100,
       patience: 0.2,
-      tell: &send(test, {:told, &1})
+      report: &send(test, {:verdict, &1})
     ]
 
     start_supervised!({watching, opts})
-    assert_receive {:told, %Verdict{kind: :never_called, call: "barrier world"}}, 30_000
+    assert_receive {:verdict, %Verdict{kind: :never_called, call: "barrier world"}}, 30_000
     _cancelled = RankBridge.cancel(Module.concat(MyApp, "Gang"), waits)
     Supervisor.stop(binding[:_supervisor])
   end

@@ -59,12 +59,8 @@ class TorchJob:
 
     def ranks_by_key(self) -> dict[str, tuple[int, ...]]:
         """Of the groups of this rank, the ranks in group order, by torch's name, which no other group has."""
-        tables = self._c10d._world
-        names, found = tables.pg_names.copy(), tables.pg_group_ranks.copy()
-        ranks = {
-            str(names[it]): tuple(sorted(found[it], key=found[it].__getitem__)) for it in names if it in found
-        }
-        return {key: members for key, members in ranks.items() if self.rank in members}
+        # Objects that name ranks alone have no such name.
+        return {it.key: it.ranks for it in self.groups({}) if it.key}
 
     def mark(self) -> tuple[int, int]:
         """Changes when the job makes or ends a group."""

@@ -38,8 +38,6 @@ _ROOT = {
     "gather": "dst_rank_in_group",
 }
 _MOST_SHOWN = 8
-
-
 _KNOWN: dict[tuple[object, ...], str] = {}
 _MOST_KNOWN = 4096
 

@@ -57,7 +57,7 @@ def _waited_for(waits: Mapping[int, Wait], rank: int) -> Sequence[int]:
     return [
         it
         for it in mine.ranks
-        if it != rank and it in waits and not _has_come(waits[it], mine) and _knows(waits[it], mine)
+        if it != rank and it in waits and not _has_come(waits[it], mine) and _had_not_passed(waits[it], mine)
     ]
 
 
@@ -65,12 +65,12 @@ def _has_come(other: Wait, mine: Wait) -> bool:
     return (other.group, other.number) == (mine.group, mine.number)
 
 
-def _knows(other: Wait, mine: Wait) -> bool:
+def _had_not_passed(other: Wait, mine: Wait) -> bool:
     """Whether a rank that waits elsewhere had not passed the collective yet in which another waits."""
     return other.passed.get(mine.group, 0) <= mine.number
 
 
-def told(waits: Mapping[int, Wait], circle: Sequence[int]) -> str:
+def in_words(waits: Mapping[int, Wait], circle: Sequence[int]) -> str:
     """A crossing in words."""
     lines = [
         f"rank {rank} waits on {waits[rank].name} for rank {following}: {waits[rank].text}"
@@ -140,7 +140,7 @@ class Crossings:
         if circle := crossing(waits, self._rank):
             first = circle.index(min(circle))
             circle = circle[first:] + circle[:first]
-            text = told(waits, circle)
+            text = in_words(waits, circle)
             for rank in circle:
                 self._board.write(f"crossed/{rank}", json.dumps([waits[rank].attempt, circle, text]))
             self._end(wait, circle, text)

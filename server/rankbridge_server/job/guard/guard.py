@@ -25,8 +25,6 @@ from .crossings import PATIENCE_S, Crossings, Wait
 from .errors import GuardError
 from .meeting import Meeting
 
-TIMEOUT_S = 600.0
-"""How long ranks wait for each other, unless somebody says so."""
 _POINT_TO_POINT = ("send", "recv")
 _GONE_S = 0.5
 """How long a rank whose links have ended waits for somebody to say which rank has gone."""
