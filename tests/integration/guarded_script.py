@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -161,17 +162,30 @@ def twice(rank: int) -> None:
 def left(rank: int) -> None:
     """Nothing is wrong: ranks 2 and 3 have done their part, one of them without taking leave."""
     pair = dist.new_group([0, 1])
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"pid {rank}", str(os.getpid()))
     dist.barrier()
     if rank == 3:
         os._exit(0)
     if rank == 2:
         sys.exit()
-    store = dist.distributed_c10d._get_default_store()
-    # Their links have ended for rank 0, which leads.
-    time.sleep(0.3)
-    for _ in range(3):
-        dist.all_reduce(torch.ones(2), group=pair)
-    store.set("done", "")
+    ended = torch.zeros(1)
+    while not ended.item():
+        # Both leave the loop when both have seen it.
+        ended.fill_(all(has_ended(int(store.get(f"pid {it}"))) for it in (2, 3)))
+        dist.all_reduce(ended, dist.ReduceOp.MIN, group=pair)
+    dist.all_reduce(torch.ones(2), group=pair)
+    # Rank 0 keeps the store.
+    if rank == 0:
+        store.wait(["done"])
+    else:
+        store.set("done", "")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended, and closed all that it had open."""
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def gone(rank: int) -> None:
