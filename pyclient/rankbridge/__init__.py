@@ -16,6 +16,7 @@ from rankbridge._async.compat.vllm import AsyncGroupCoordinator as AsyncGroupCoo
 from rankbridge._async.events import AsyncEvents as AsyncEvents
 from rankbridge._async.function import AsyncFunctionCall as AsyncFunctionCall, AsyncReports as AsyncReports
 from rankbridge._async.gang import AsyncGang as AsyncGang, AsyncGangFunction as AsyncGangFunction
+from rankbridge._async.hold import AsyncHold as AsyncHold
 from rankbridge._async.queue import AsyncQueue as AsyncQueue
 from rankbridge._async.rank import AsyncRank as AsyncRank, AsyncRankFunction as AsyncRankFunction
 from rankbridge._async.stream import AsyncGangStream as AsyncGangStream, AsyncStreamed as AsyncStreamed
@@ -50,6 +51,12 @@ from rankbridge._plan.functions import (
 )
 from rankbridge._plan.graph import Graph as Graph
 from rankbridge._plan.groups import Group as Group, Member as Member, Place as Place
+from rankbridge._plan.holding import (
+    FrameVariables as FrameVariables,
+    HeldCall as HeldCall,
+    HeldInput as HeldInput,
+    Inspection as Inspection,
+)
 from rankbridge._plan.inits import (
     Init as Init,
     arange as arange,
@@ -119,6 +126,7 @@ from rankbridge._sync.compat.vllm import GroupCoordinator as GroupCoordinator
 from rankbridge._sync.events import Events as Events
 from rankbridge._sync.function import FunctionCall as FunctionCall, Reports as Reports
 from rankbridge._sync.gang import Gang as Gang, GangFunction as GangFunction, connect as connect
+from rankbridge._sync.hold import Hold as Hold
 from rankbridge._sync.queue import Queue as Queue
 from rankbridge._sync.rank import Rank as Rank, RankFunction as RankFunction
 from rankbridge._sync.stream import GangStream as GangStream, Streamed as Streamed

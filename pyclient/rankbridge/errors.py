@@ -112,9 +112,9 @@ class Activity:
     Attributes:
         doing: "idle" (it has no call), "waiting" (for others, in another operation), "running" (another operation, in
             the backend), "function" (it runs one), "stopped" (its process is), "silent" (it did not say in time; it may
-            be busy, and is not known to be dead), or "unspecified".
-        group: Name of the group of what it waits for or runs.
-        operation: Kind of operation that it waits for or runs; of "function", the function's name.
+            be busy, and is not known to be dead), "held" (at a breakpoint), or "unspecified".
+        group: Name of the group of what it waits for, runs, or is held at.
+        operation: Kind of operation; of "function", the function's name.
         operation_id: Id of that operation.
         site: The line of code that called for it. Empty: not said.
         for_ms: For how long, in milliseconds; of "silent", how long others waited for its answer.

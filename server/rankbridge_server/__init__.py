@@ -13,6 +13,7 @@ from .job.registry import function, on_formed
 if TYPE_CHECKING:
     from .job.attaching import attach, detach
     from .job.attachment import AttachError, Attachment
+    from .job.breakpoints import BreakpointError
     from .job.context import Context
     from .job.exposed import expose
     from .job.guard.errors import GuardError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AttachError",
     "Attachment",
+    "BreakpointError",
     "Context",
     "GuardError",
     "attach",
@@ -32,6 +34,7 @@ __all__ = [
 _WHERE = {
     "AttachError": "attachment",
     "Attachment": "attachment",
+    "BreakpointError": "breakpoints",
     "Context": "context",
     "GuardError": "guard.errors",
     "attach": "attaching",

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "functions": 2,
     "groups_and_meshes": 1,
     "harness": 1,
+    "hold": 1,
     "streams": 2,
     "tls": 1,
 }

@@ -142,7 +142,7 @@ def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> 
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode != 0
-    assert f"GuardError: MISMATCH in all_reduce #0 on world at {script}:4" in done.stderr
+    assert f"GuardError: MISMATCH in all_reduce #1 on world at {script}:4" in done.stderr
     assert "rank 0: float32[3] sum" in done.stderr
 
 

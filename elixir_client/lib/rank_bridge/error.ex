@@ -14,8 +14,8 @@ defmodule RankBridge.Error do
   * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state`, a `detail`, and `site`, the line of
     code that made its request (empty: it made none, or its caller did not say; see `RankBridge.CallSite`). Of a missing
     rank, `activity` is what it did instead, nil if it was not asked: `doing`, which is `:idle` (it has no call), `:waiting`
-    (for others), `:running` (in the backend), `:function`, `:stopped` (its process) or `:silent` (it did not say in time),
-    for `for_ms` milliseconds, and the `group`, `operation`, `operation_id` and `site` of what it waits for or runs; of a
+    (for others), `:running` (in the backend), `:function`, `:stopped` (its process), `:silent` (it did not say in time) or
+    `:held` (at a breakpoint), for `for_ms` milliseconds, and the `group`, `operation`, `operation_id` and `site` of what it waits for or runs; of a
     function, and of the script of a job to which the rank was attached, also `where` it is ("data.py:88 in next_batch").
     The state is `:arrived` (it called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for
     something else than the first to arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or

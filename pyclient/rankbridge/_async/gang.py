@@ -12,6 +12,7 @@ import grpc
 
 from rankbridge._async.events import AsyncEvents
 from rankbridge._async.function import AsyncFunctionCall
+from rankbridge._async.hold import AsyncHold
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStream
@@ -23,6 +24,7 @@ from rankbridge._plan import (
     operations as ops,
     queue_procedures,
 )
+from rankbridge._plan.breakpoints import parse_breakpoint
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
@@ -1538,6 +1540,33 @@ class AsyncGang(GangCore[AsyncRank]):
         return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
     # --- events ------------------------------------------------------------------------------------------
+
+    async def hold(
+        self, breakpoint: str, *, ranks: Iterable[int] | None = None, timeout: float | None = None
+    ) -> AsyncHold:
+        """Sets a breakpoint: ranks are held before the calls that it means, until they are let go.
+
+        Both operations of controllers and what the user's own code calls of torch.distributed are meant. A call that is
+        held is not longer in time for it: an operation is withdrawn at its timeout. Sends, receives and queues of
+        controllers, and functions that one rank alone calls, are not held; the collectives within those are.
+
+        Args:
+            breakpoint: Words, all of which must be true of a call: ``group=dp``, ``kind=all_reduce``, ``number=1200``
+                (in its group), ``at=train.py:88``, ``function=step``, ``caller=controller`` or ``script``,
+                ``has=nan,inf`` and ``above=1e6`` (one of these is in an input), ``ranks=0-3``. With ``mismatch`` and
+                ``slower=0.5``, ranks are held after an operation whose members did not agree, or that took longer, in
+                seconds. Empty: every call.
+            ranks: The ranks on which it is set. None: those that `breakpoint` names, or all.
+            timeout: For setting it, in seconds. None: the gang's.
+
+        Raises:
+            InvalidArgumentError: The breakpoint cannot be read, or no call can reach it.
+            RankOutOfRangeError: The gang has no such rank.
+            GangError: It could not be set on some ranks. It is set nowhere then.
+        """
+        parsed = parse_breakpoint(breakpoint)
+        chosen = list(dict.fromkeys(parsed.ranks if ranks is None else ranks)) or list(self._all())
+        return await AsyncHold(self._channels, self._scope, chosen, parsed, timeout)._begin()
 
     async def events(
         self,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankbridge._plan.dtypes import dtype_from_wire
+from rankbridge._plan.dtypes import DTYPES, dtype_from_wire
 from rankbridge._plan.ref import Ref, ref_from_wire, ref_to_wire, spec_to_wire
 from rankbridge._plan.tensor import Array, Tensor, as_tensor
 from rankbridge.errors import InvalidArgumentError, ProtocolError
@@ -137,13 +137,22 @@ def _write_tensor(tensor: Tensor) -> tensor_pb2.Tensor:
     return tensor_pb2.Tensor(spec=spec_to_wire(tensor.dtype, tensor.shape), data=bytes(tensor.data))
 
 
-def _read_tensor(tensor: tensor_pb2.Tensor) -> Array:
+def tensor_from_wire(tensor: tensor_pb2.Tensor) -> Tensor:
+    """Reads a tensor.
+
+    Raises:
+        ProtocolError: Its bytes do not fill it.
+    """
     kind = dtype_from_wire(tensor.spec.dtype)
     try:
-        value = Tensor(kind.name, tuple(tensor.spec.shape), tensor.data)
+        return Tensor(kind.name, tuple(tensor.spec.shape), tensor.data)
     except InvalidArgumentError as error:
         raise ProtocolError(error.message, expected=error.expected, got=error.got) from error
-    return value if kind.numpy is None else value.numpy()
+
+
+def _read_tensor(tensor: tensor_pb2.Tensor) -> Array:
+    value = tensor_from_wire(tensor)
+    return value if DTYPES[value.dtype].numpy is None else value.numpy()
 
 
 def _read_map(entries: value_pb2.MapValue) -> dict[PyValue, PyValue]:

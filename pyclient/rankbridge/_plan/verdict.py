@@ -17,7 +17,7 @@ class Culprit:
         rank: Rank in the gang.
         confidence: How sure that is: 0 to 1.
         condition: What it does: "asleep", "spinning", "blocked_read", "lock", "gil_held", "stopped", "dead", "exited",
-            "teardown", "waiting_for_child", "starved", "in_collective", "idle", "silent", "unknown".
+            "teardown", "waiting_for_child", "starved", "in_collective", "idle", "silent", "held", "unknown".
         why: The same in words.
         pid: Its process id, on its host. 0: not known.
         host: Its host. Empty: not known.

@@ -139,6 +139,8 @@ class _ConditionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """It does not answer, and what it does cannot be seen from outside."""
     CONDITION_UNKNOWN: _Condition.ValueType  # 15
     """It is not known."""
+    CONDITION_HELD: _Condition.ValueType  # 16
+    """A breakpoint holds it."""
 
 class Condition(_Condition, metaclass=_ConditionEnumTypeWrapper):
     """What a rank does instead of what others wait for."""
@@ -175,6 +177,8 @@ CONDITION_SILENT: Condition.ValueType  # 14
 """It does not answer, and what it does cannot be seen from outside."""
 CONDITION_UNKNOWN: Condition.ValueType  # 15
 """It is not known."""
+CONDITION_HELD: Condition.ValueType  # 16
+"""A breakpoint holds it."""
 Global___Condition: typing_extensions.TypeAlias = Condition
 
 @typing.final

@@ -239,6 +239,8 @@ class _DoingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     """Its process is stopped, as by SIGSTOP."""
     DOING_SILENT: _Doing.ValueType  # 6
     """It did not answer in time. It may be busy or starved; nothing says that it is dead."""
+    DOING_HELD: _Doing.ValueType  # 7
+    """A breakpoint holds it before a call."""
 
 class Doing(_Doing, metaclass=_DoingEnumTypeWrapper):
     """What a rank does while others wait for it."""
@@ -257,6 +259,8 @@ DOING_STOPPED: Doing.ValueType  # 5
 """Its process is stopped, as by SIGSTOP."""
 DOING_SILENT: Doing.ValueType  # 6
 """It did not answer in time. It may be busy or starved; nothing says that it is dead."""
+DOING_HELD: Doing.ValueType  # 7
+"""A breakpoint holds it before a call."""
 Global___Doing: typing_extensions.TypeAlias = Doing
 
 @typing.final
@@ -277,7 +281,7 @@ class Activity(google.protobuf.message.Message):
     doing: Global___Doing.ValueType
     """What it does."""
     group: builtins.str
-    """Name of the group of what it waits for or runs. Empty: neither."""
+    """Name of the group of what it waits for, runs, or is held at. Empty: none of these."""
     operation: builtins.str
     """Kind of operation that it waits for or runs; with FUNCTION, the function's name. Empty: neither."""
     operation_id: builtins.str

@@ -12,7 +12,9 @@ import torch
 
 from ..core.dtype import Dtype
 from ..core.errors import BridgeError, ErrorCode, invalid
+from ..core.refs.summary import Bounds, Summary
 from ..core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from . import summaries
 from .pieces import as_bytes
 
 TORCH: dict[Dtype, torch.dtype] = {dtype: getattr(torch, dtype.torch_name) for dtype in Dtype}
@@ -96,6 +98,26 @@ class TorchTensors:
         checked = cast(torch.Tensor, tensor)
         if checked.dtype is torch.bool:
             check_bools(checked.view(torch.uint8))
+
+    def described(self, tensor: object) -> tuple[str, tuple[int, ...]]:
+        """Of a DTensor, the whole one's."""
+        given = cast(torch.Tensor, tensor)
+        return str(given.dtype).removeprefix("torch."), tuple(given.shape)
+
+    def find(self, tensor: object, bounds: Bounds) -> str:
+        """Looks at a part at a time."""
+        with self._settled():
+            return summaries.find(cast(torch.Tensor, tensor), bounds)
+
+    def summary(self, tensor: object) -> Summary:
+        """Computes in an order of its own: the same on every rank."""
+        with self._settled():
+            return summaries.summarize(cast(torch.Tensor, tensor))
+
+    def elements(self, tensor: object, start: int, count: int) -> bytes:
+        """Those that are there."""
+        with self._settled():
+            return bytes(memory_of(summaries.elements(cast(torch.Tensor, tensor), start, count)))
 
     def _settled(self) -> AbstractContextManager[None]:
         """The context of work on tensors; on leaving, all of it is done."""

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
+from ..core.hold.holds import Holds
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
 
-def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Functions | None:
-    """The functions of these modules, which it imports; None if there are no modules. Raises LoadError."""
+class Loaded(NamedTuple):
+    """The user's code in a rank. `hook`: makes its collectives come to the rank's breakpoints."""
+
+    functions: Functions | None = None
+    hook: Callable[[Holds], None] = lambda holds: None
+
+
+def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:
+    """The functions of these modules, which it imports. Raises LoadError."""
     if not modules:
-        return None
+        return Loaded()
     load(modules)
     from ..job.exposed import with_built_in
     from ..job.host import FunctionHost
 
-    world = None
-    if backend.name in ("gloo", "nccl"):
-        from ..job import points
-        from ..job.interfaces import interface_of
-        from ..job.torch_world import TorchWorld
+    registry = with_built_in(REGISTRY)
+    if backend.name not in ("gloo", "nccl"):
+        return Loaded(FunctionHost(registry, backend.tensors, None))
+    from ..job import breakpoints, points
+    from ..job.interfaces import interface_of
+    from ..job.torch_world import TorchWorld
 
-        points.begin()
-        world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
-    return FunctionHost(with_built_in(REGISTRY), backend.tensors, world)
+    points.begin()
+    world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
+    return Loaded(FunctionHost(registry, backend.tensors, world), breakpoints.begin)

@@ -26,11 +26,14 @@ COMMANDS = {
     "drive": "Drive a gang by lines of JSON, from a program in any language.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
     "doctor": "Say why a torch.distributed job hangs.",
+    "break": "Hold a gang's ranks before collectives, to look at them and step.",
     "watch": "Run a job whose ranks record their collectives, for `doctor`.",
     "tokens": "Make a gang's tokens.",
     "completion": "Print what makes a shell complete the commands.",
 }
-"""Each is in the module of its name, which is imported when it is asked for: no command waits for another's imports."""
+_MODULES = {"break": "breaking"}
+"""Each is in the module of its name, or of this one, which is imported when it is asked for: no command waits for
+another's imports."""
 
 
 class Commands(click.Group):
@@ -44,7 +47,7 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{cmd_name}", __package__).COMMAND
+        command: click.Command = import_module(f".{_MODULES.get(cmd_name, cmd_name)}", __package__).COMMAND
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -15,15 +15,16 @@ class Doing(Enum):
     FUNCTION = auto()
     STOPPED = auto()
     SILENT = auto()
+    HELD = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """What one rank does. `seconds`: for how long; with SILENT, how long others waited for its answer.
 
-    `group`, `operation`, `operation_id`, `site`: of what it waits for or runs; with FUNCTION, `operation` is the
-    function's name. `where`: the innermost line of the user's code at which the function is; with IDLE, at which the
-    script of the job is whose process this is.
+    `group`, `operation`, `operation_id`, `site`: of what it waits for, runs, or is held at; with FUNCTION, `operation`
+    is the function's name. `where`: the innermost line of the user's code at which the function is; with IDLE, at which
+    the script of the job is whose process this is.
     """
 
     doing: Doing
@@ -47,6 +48,9 @@ class Activity:
             case Doing.FUNCTION:
                 within = f", and is at {self.where}" if self.where else ""
                 return f"it runs function {self.operation}, for {self.seconds:.1f} s{at}{within}"
+            case Doing.HELD:
+                what = f"{self.operation} on {self.group}"
+                return f"it is held at a breakpoint, at {what}, for {self.seconds:.1f} s{at}"
             case Doing.STOPPED:
                 return "its process is stopped"
             case Doing.SILENT:

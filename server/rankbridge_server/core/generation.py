@@ -18,6 +18,8 @@ from .functions.raised import place_of
 from .functions.run import Run
 from .gang_calls.messages import Release, Report
 from .groups.group import WORLD, Group, GroupView, Membership, close_groups
+from .hold.holds import Held, Holds
+from .hold.operations import hold_after, hold_before
 from .links import Ended, Links
 from .operations.operation import Entry, FunctionPlan, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
@@ -33,7 +35,7 @@ class Generation:
 
     `data_timeout`: seconds that the backend may take for one operation, whatever the caller's timeout is. `lost`:
     called when the generation ends because a rank was lost. `events`: the log for its events. `script`: says at which
-    line the script of the job is whose process this is; empty: it is no job's.
+    line the script of the job is whose process this is; empty: it is no job's. `holds`: the rank's breakpoints.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Generation:
         lost: Callable[[], object],
         events: EventLog,
         script: Callable[[], str],
+        holds: Holds,
     ) -> None:
         self.number = number
         self.rank = rank
@@ -57,6 +60,7 @@ class Generation:
         self._lost = lost
         self._events = events
         self._script = script
+        self._holds = holds
         self._announced = False
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
@@ -195,6 +199,8 @@ class Generation:
             try:
                 if self.get(job.group.name) is not job.group:
                     raise unknown_group(job.group.name)
+                if self._holds.active:
+                    hold_before(self._holds, job, plan.contract)
                 job.task.contract = plan.contract
                 is_here = job.task.enter(Phase.ADMISSION)
                 if not admitted:
@@ -259,6 +265,8 @@ class Generation:
 
     def activity(self, group: str) -> Activity:
         """What this rank does while members of a group wait for it. Takes no lock, and never waits."""
+        if self._holds.active and (held := self._holds.held()):
+            return _held_at(min(held, key=lambda it: it.call.group != group))
         pending = self._pending.copy()
         if not pending:
             seconds = time.monotonic() - self._idle_since
@@ -311,6 +319,7 @@ class Generation:
             pending = list(self._pending)
             groups = list(self._groups.values())
             waiters, self._waiters = list(self._waiters.values()), {}
+        self._holds.end_generation()
         for task in pending:
             task.lose(error.failure)
         for waiter in waiters:
@@ -350,12 +359,16 @@ class Generation:
             # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
                 raise unknown_group(job.group.name)
+            if self._holds.active:
+                hold_before(self._holds, job, f"{job.operation} {plan.terms}".rstrip())
             if job.task.enter(Phase.ADMISSION):
                 self._enter(job, plan)
         except Exception as error:
             self._failed(job, error)
         finally:
             plan.abandon()
+            if self._holds.active:
+                hold_after(self._holds, job)
 
     def _on_match(self, job: Job, transfer: Transfer, post: Post, match: Match | None) -> None:
         """Acts on the leader's match; None: the group has ended. The reader of the links calls it: it must be quick."""
@@ -443,3 +456,15 @@ class Generation:
 
     def _over(self) -> BridgeError:
         return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")
+
+
+def _held_at(held: Held) -> Activity:
+    call = held.call
+    return Activity(
+        doing=Doing.HELD,
+        seconds=time.time() - held.since,
+        group=call.group,
+        operation=call.operation,
+        operation_id=call.operation_id,
+        site=call.site,
+    )

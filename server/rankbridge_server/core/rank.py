@@ -27,6 +27,7 @@ from .generation import Generation
 from .groups.group import WORLD, GroupView, Membership
 from .groups.preparation import Preparation, RankAddress
 from .guests import LEASE_S, SHARE, Guests, check_share, home_of
+from .hold.holds import Holds
 from .lane import Courier
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
@@ -98,7 +99,8 @@ class Rank:
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
     trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
-    at which line the script of the job is whose process this is; empty: it is no job's.
+    at which line the script of the job is whose process this is; empty: it is no job's. `hook`: called before the first
+    breakpoint is set; makes the user's own collectives come to it.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Rank:
         trace: Callable[[Task, str], None] | None = None,
         functions: Functions | None = None,
         script: Callable[[], str] = lambda: "",
+        hook: Callable[[Holds], None] = lambda holds: None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -130,6 +133,7 @@ class Rank:
         self._alone = Courier("functions")
         self.events = EventLog()
         self.record = Record(limits.max_record)
+        self.holds = Holds(backend.tensors.find, hook)
         self.gang_calls = GangCalls()
         self._metrics = metrics
         self._trace = trace
@@ -347,6 +351,7 @@ class Rank:
             lost=self._lost,
             events=self.events,
             script=self._script,
+            holds=self.holds,
             on_message=self._receive,
         )
         with self._lock:
@@ -356,6 +361,7 @@ class Rank:
                 generation.end(error, ended)
                 raise error.at(Place(rank=preparation.rank, generation=number))
             self._generation = generation
+            self.holds.begin_generation()
             self.functions.formed(generation)
             generation.announce()
 
@@ -374,6 +380,7 @@ class Rank:
 
     def close(self, reason: str) -> None:
         """Ends everything, because this rank stops."""
+        self.holds.close()
         with self._lock:
             self._end_current(reason)
         self._alone.close()
@@ -404,6 +411,7 @@ class Rank:
             graphs=self.graphs,
             host_id=self._host_id,
             functions=self.functions,
+            inputs=[] if self.holds.active else None,
         )
         try:
             if generation.pending >= self._limits.max_pending:
@@ -419,6 +427,8 @@ class Rank:
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement, site=call.site)
         task.then(self._note)
+        if site.inputs:
+            self.holds.inputs.keep(task, site.inputs)
         if self._trace is not None and call.traceparent:
             trace, parent = self._trace, call.traceparent
             task.then(lambda done: trace(done, parent))

@@ -43,6 +43,7 @@ class Task:
     leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
     `contract`: what its members agree on; empty: nothing, or not yet said. `site`: as of `Call`. `function`: name of
     the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
+    `held`: it waits at a breakpoint.
     `waited_for`: of each of its admissions, on the group's leader, the rank that came last, and the seconds that all
     others have waited for it.
     A rank keeps thousands of tasks that are done, so a task is small.
@@ -65,6 +66,7 @@ class Task:
         "done",
         "entered",
         "function",
+        "held",
         "place",
         "session_id",
         "site",
@@ -88,6 +90,7 @@ class Task:
         self.entered = 0.0
         self.waited_for: tuple[tuple[int, float], ...] = ()
         self.done = False
+        self.held = False
         self._outcome: Outcome = None
         self._error: BridgeError | None = None
         self._lock = threading.RLock()
@@ -221,7 +224,8 @@ class Task:
         """
         with self._lock:
             if self._phase is Phase.CHECK:
-                what = "the operation was queued behind others, and was withdrawn"
+                where = "held at a breakpoint" if self.held else "queued behind others"
+                what = f"the operation was {where}, and was withdrawn"
                 self._fail(late(what, indefinite=False))
             return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 

@@ -143,6 +143,7 @@ _ADVICE = {
     Condition.TEARDOWN: "its loop had fewer steps than the others', or an exception was swallowed: read its output",
     Condition.WAITING_FOR_CHILD: "look at the process that it started (`ps --ppid`)",
     Condition.IDLE: "its controller has called something else, or nothing: look at its side, and at the record",
+    Condition.HELD: "its debugger (`rankbridge break`) lets it go on: `continue`",
     Condition.SILENT: "look at its process: does a thread hold Python's lock, or has it no CPU?",
     Condition.STARVED: "give it CPU: too many processes or threads, or a limit of its cgroup",
 }

@@ -114,6 +114,8 @@ def described(rank: RankEvidence, what: Condition) -> str:
             return "in a collective"
         case Condition.IDLE:
             return f"idle{seconds}: it has no call"
+        case Condition.HELD:
+            return f"held at a breakpoint{seconds}"
         case Condition.SILENT:
             return "silent: it does not answer" + (
                 f", and its process is in state {process.state}{where}" if process.state != "?" else ""

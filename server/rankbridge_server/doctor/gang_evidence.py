@@ -189,6 +189,10 @@ def _rank(it: Testimony, book: _Book) -> RankEvidence:
         waiting_s=book.waiting(it.rank),
         late_s=book.late_s.get(it.rank, 0.0),
     )
+    if it.activity is not None and it.activity.doing is Doing.HELD:
+        return replace(
+            made, says=Condition.HELD.value, process=Process(state="S", blocked_s=it.activity.seconds)
+        )
     if it.rank in book.in_backend or made.waiting_s is not None:
         return replace(made, says=Condition.IN_COLLECTIVE.value)
     if not made.threads:

@@ -55,6 +55,8 @@ class Condition(StrEnum):
     """It has no call: its controller has not called it."""
     SILENT = "silent"
     """It does not answer, and what it does cannot be seen from outside."""
+    HELD = "held"
+    """A breakpoint holds it."""
     UNKNOWN = "unknown"
 
 

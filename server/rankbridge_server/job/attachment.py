@@ -239,6 +239,7 @@ class Attachment:
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
         from ..sidecar.sidecar import Sidecar
+        from . import breakpoints
         from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
 
@@ -262,7 +263,9 @@ class Attachment:
         identity = Identity(job.rank, job.size, local_rank=at, fs_local_rank=at, local_world_size=here)
         EXPOSED.otherwise(FOUND.by_name)
         functions = FunctionHost(with_built_in(REGISTRY), backend.tensors, None)
-        sidecar = Sidecar(identity, backend, links, made, formed=self._formed, functions=functions)
+        sidecar = Sidecar(
+            identity, backend, links, made, formed=self._formed, functions=functions, hook=breakpoints.begin
+        )
         if self._stop.is_set():
             sidecar.stop()
             raise Stopped

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from .watch.hook import install
+from .dispatch import hook
 from .watch.next_call import NextCall
 
 VARIABLE = "RANKBRIDGE_POINTS"
@@ -27,7 +27,7 @@ def begin() -> None:
     if path := os.environ.get(VARIABLE):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(path)
-        install(lambda rank, size: None, Points(connection).before)
+        hook().call_before(Points(connection).before)
 
 
 class _Armed:

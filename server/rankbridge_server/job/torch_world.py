@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
@@ -21,6 +20,7 @@ from ..core.errors import BridgeError, unknown_group
 from ..core.generation import Generation
 from ..core.groups.group import WORLD
 from .causes import Causes
+from .dispatch import begun
 from .torch_store import TIMEOUT, TorchStore
 
 _IFNAME = "GLOO_SOCKET_IFNAME"
@@ -111,7 +111,7 @@ class TorchWorld:
     def counts(self) -> Mapping[str, int]:
         """How many collectives this rank has begun in each group, by torch's name; C++ callers count, too."""
         return {
-            c10d._world.pg_names[group]: _begun(group)
+            c10d._world.pg_names[group]: begun(group)
             for group in list(c10d._world.pg_map)
             if group in c10d._world.pg_names
         }
@@ -168,19 +168,3 @@ def _named(name: str) -> Iterator[None]:
         yield
     finally:
         _OURS.name = ""
-
-
-def _begun(group: dist.ProcessGroup) -> int:
-    return max(
-        (
-            _sequence(group, torch.device(device))
-            for device in ("cpu", "cuda")
-            if torch.device(device) in group._device_types
-        ),
-        default=0,
-    )
-
-
-def _sequence(group: dist.ProcessGroup, device: torch.device) -> int:
-    backend: Any = group._get_backend(device)
-    return int(backend._get_sequence_number_for_group())

@@ -22,6 +22,7 @@ from ..core.address import Address
 from ..core.audit import Audit
 from ..core.events import MAX_WATCHES
 from ..core.functions.reports import MAX_READERS
+from ..core.hold.holds import MAX_BREAKPOINTS
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
 from .audited import Audited
@@ -31,6 +32,7 @@ from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
 from .graphs import GraphServicer
 from .group import GroupServicer
+from .hold import HoldServicer
 from .operation import OperationServicer
 from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
@@ -76,6 +78,7 @@ _PACKAGE = [
     "Gang",
     "Graph",
     "Group",
+    "Hold",
     "Object",
     "Operation",
     "PointToPoint",
@@ -108,9 +111,8 @@ class Server:
         certificates: Mapping[str, Role] | None = None,
         audit: Audit | None = None,
     ) -> None:
-        self._pool = ThreadPoolExecutor(
-            max_pending + MAX_WATCHES + MAX_READERS + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
-        )
+        streams = MAX_WATCHES + MAX_READERS + MAX_STREAMS + MAX_BREAKPOINTS
+        self._pool = ThreadPoolExecutor(max_pending + streams + SPARE_THREADS, thread_name_prefix="rpc")
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []
         self._health = health.HealthServicer()
@@ -166,6 +168,7 @@ class Server:
             FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),
+            HoldServicer(rank),
             OperationServicer(rank),
             QueueServicer(rank),
             described,

@@ -12,6 +12,7 @@ from ..core.events import Kind
 from ..core.functions.functions import Functions
 from ..core.functions.raised import place_of
 from ..core.groups import forming
+from ..core.hold.holds import Holds
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
@@ -37,10 +38,12 @@ class Sidecar:
         lost: Callable[[], object] = lambda: None,
         formed: Callable[[int], object] = lambda generation: None,
         functions: Functions | None = None,
+        hook: Callable[[Holds], None] = lambda holds: None,
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
 
-        `functions`: the user's own; None: there are none.
+        `functions`: the user's own; None: there are none. `hook`: called before the first breakpoint is set; makes the
+        user's own collectives come to it.
         """
         if settings.own_process:
             _open_many_files()
@@ -60,6 +63,7 @@ class Sidecar:
             trace=self._traces.done if self._traces is not None else None,
             functions=functions,
             script=(lambda: "") if settings.own_process else _script,
+            hook=hook,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:

@@ -181,6 +181,6 @@ def test_a_program_and_something_else_are_a_mismatch(gang: LocalGang) -> None:
     tasks = [rank.submit(run_program, program, a_call()) for rank in gang.ranks[:2]]
     tasks.append(gang.ranks[2].submit(barrier, Barrier(), a_call()))
     for task in tasks:
-        with pytest.raises(BridgeError, match="MISMATCH in #0 on world") as caught:
+        with pytest.raises(BridgeError, match="MISMATCH in #1 on world") as caught:
             task.wait()
         assert caught.value.failure.code is ErrorCode.MISMATCH

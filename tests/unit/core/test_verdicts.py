@@ -21,7 +21,7 @@ def failure_at_the_first(
     ruling: Ruling, contracts: Sequence[str | None], ranks: Sequence[int] = ()
 ) -> Failure:
     """What the first member gets; a contract of None: that member has not come."""
-    arrivals = [None if it is None else Arrival(1, "x1", it, 10.0) for it in contracts]
+    arrivals = [None if it is None else Arrival(0, "x1", it, 10.0) for it in contracts]
     members = tuple(Member(place, None if it is None else str(it)) for place, it in enumerate(arrivals))
     assert arrivals[0] is not None
     return disagreement(
@@ -40,7 +40,7 @@ def test_a_mismatch_has_a_headline_and_a_line_for_each_side() -> None:
 
 
 def test_each_side_has_its_line_of_code_and_the_headline_what_all_share() -> None:
-    mine = Arrival(1, "x1", SUM, 10.0)
+    mine = Arrival(0, "x1", SUM, 10.0)
     sides = [(SUM, "a.py:3"), (SUM, "b.py:4"), (MAX, "a.py:3"), (SUM, "")]
     members = [Member(place, f"{it} #1 id=x1", site) for place, (it, site) in enumerate(sides)]
 
@@ -90,7 +90,7 @@ def test_sides_are_ranks_in_the_gang(contracts: list[str | None], ranks: list[in
 
 
 def test_numbers_and_ids_that_differ_stand_with_their_sides() -> None:
-    mine = Arrival(1, "x1", "barrier", 10.0)
+    mine = Arrival(0, "x1", "barrier", 10.0)
     members = (Member(0, str(mine)), Member(1, "barrier #2 id=x2"), Member(2, "barrier #1"))
     failure = disagreement(Verdict(Ruling.MISMATCH, members), mine, "tp", [0, 1, 2]).failure
     assert failure.message == (

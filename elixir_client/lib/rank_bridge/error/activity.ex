@@ -4,14 +4,14 @@ defmodule RankBridge.Error.Activity do
   #
   # `doing` is `:idle` (it has no call), `:waiting` (for others, in another operation), `:running` (another operation, in the
   # backend), `:function` (it runs one), `:stopped` (its process is), `:silent` (it did not say in time; it may be busy, and
-  # is not known to be dead) or `:unspecified`. `group`, `operation`, `operation_id` and `site` are of what it waits for or
-  # runs; of `:function`, `operation` is its name, and `where` the innermost line of the user's own code at which it is.
+  # is not known to be dead), `:held` (at a breakpoint) or `:unspecified`. `group`, `operation`, `operation_id` and `site` are
+  # of what it waits for, runs or is held at; of `:function`, `operation` is its name, and `where` the innermost line of the user's own code at which it is.
   # `for_ms` says for how long, of `:silent` how long others waited for its answer.
 
   alias RankBridge.Proto.V1
 
   @type doing ::
-          :idle | :waiting | :running | :function | :stopped | :silent | :unspecified
+          :idle | :waiting | :running | :function | :stopped | :silent | :held | :unspecified
 
   @type t :: %__MODULE__{
           doing: doing(),
@@ -32,7 +32,8 @@ defmodule RankBridge.Error.Activity do
     DOING_RUNNING: :running,
     DOING_FUNCTION: :function,
     DOING_STOPPED: :stopped,
-    DOING_SILENT: :silent
+    DOING_SILENT: :silent,
+    DOING_HELD: :held
   }
 
   @doc "The activity that a rank's leader sent."

@@ -30,6 +30,7 @@ defmodule RankBridge.Verdict.Culprit do
   * `:in_collective` - it is in a collective
   * `:idle` - it has no call: its controller has not called it
   * `:silent` - it does not answer, and what it does cannot be seen from outside
+  * `:held` - a breakpoint holds it
   * `:unknown` - it is not known
   * `:unspecified` - one that a newer rank knows, and this client does not
   """
@@ -48,6 +49,7 @@ defmodule RankBridge.Verdict.Culprit do
           | :in_collective
           | :idle
           | :silent
+          | :held
           | :unknown
           | :unspecified
 

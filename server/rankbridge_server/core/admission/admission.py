@@ -44,7 +44,9 @@ class Arrival(NamedTuple):
     site: str = ""
 
     def __str__(self) -> str:
-        return f"{self.contract} #{self.sequence}" + (f" id={self.operation_id}" if self.operation_id else "")
+        return f"{self.contract} #{self.sequence + 1}" + (
+            f" id={self.operation_id}" if self.operation_id else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ..errors import BridgeError, ErrorCode, Phase, Place, check_rank, invalid
 from ..events import EventLog
 from ..gang_calls.messages import GangMessage
 from ..generation import Generation
+from ..hold.holds import Holds
 from ..limits import MAX_GROUPS, MAX_WORLD_SIZE
 from ..links import Ended, LinkMaker, Links
 from .group import WORLD, Group, Membership
@@ -77,6 +78,7 @@ class Preparation:
         lost: Callable[[], object],
         events: EventLog,
         script: Callable[[], str],
+        holds: Holds,
         on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:
         """Connects all groups and verifies them. `timeout`: seconds for everything. Raises FORMING_FAILED."""
@@ -88,7 +90,16 @@ class Preparation:
             got = [address.rank for address in addresses]
             raise self._failed(invalid("addresses must be of all ranks, in order", got=str(got)))
         generation = Generation(
-            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events, script
+            self.number,
+            self.rank,
+            self.world_size,
+            self._backend,
+            links,
+            data_timeout,
+            lost,
+            events,
+            script,
+            holds,
         )
         try:
             links.start(

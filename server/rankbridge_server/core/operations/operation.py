@@ -175,6 +175,8 @@ class Site(NamedTuple):
     host_id: str
     """Ranks of one host id can share memory."""
     functions: Functions
+    inputs: list[Cell] | None = None
+    """Where the cells that the operation reads are noted, while there are breakpoints."""
 
     @property
     def size(self) -> int:
@@ -185,7 +187,10 @@ class Site(NamedTuple):
         """The cell of an input."""
         if not ref_id:
             raise invalid("ref_id is missing", expected="the id of a ref on this rank", got="''")
-        return self.refs.find(self.session_id, ref_id)
+        found = self.refs.find(self.session_id, ref_id)
+        if self.inputs is not None:
+            self.inputs.append(found)
+        return found
 
     def member(self, name: str, rank_in_group: int) -> int:
         """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""

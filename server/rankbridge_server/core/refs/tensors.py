@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..dtype import Dtype
 from ..errors import invalid
+from .summary import Bounds, Summary
 
 MAX_DIMENSIONS = 64
 # So that bytes are counted in 63 bits, whatever the dtype.
@@ -155,3 +156,15 @@ class Tensors(Protocol):
 
     def written(self, tensor: object) -> None:
         """Called once when all of `write`'s elements are there; raises INVALID_ARGUMENT if they cannot be."""
+
+    def described(self, tensor: object) -> tuple[str, tuple[int, ...]]:
+        """Dtype, as torch names it, and shape of a tensor, which the user's code may have made."""
+
+    def find(self, tensor: object, bounds: Bounds) -> str:
+        """Says which of these the elements have: "NaN", "Inf", "3.1e+05". Empty: none."""
+
+    def summary(self, tensor: object) -> Summary:
+        """What such a tensor is like. Raises NoSummary."""
+
+    def elements(self, tensor: object, start: int, count: int) -> bytes:
+        """So many elements of such a tensor from the one numbered `start` on, little-endian. Raises NoSummary."""

@@ -18,9 +18,9 @@ from ...core.errors import ErrorCode, Phase, Place, RankDetail, RankState
 from ...core.functions.raised import place_of
 from ...core.links import Ended, GroupLinks
 from ...core.task import VERDICT_GRACE
+from ..contracts import contract_of
 from ..torch_job import TorchJob
 from ..watch.next_call import NextCall
-from .contracts import contract_of
 from .crossings import PATIENCE_S, Crossings, Wait
 from .errors import GuardError
 from .meeting import Meeting

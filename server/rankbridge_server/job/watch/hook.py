@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from .next_call import NextCall, stop_if_boxing
+from .next_call import INPUTS, NO_TENSORS, NextCall, stop_if_boxing
 from .ring import DIMENSIONS, DTYPES, IS_ASYNC, KINDS, Ring
 
 _OPERATORS = {
@@ -41,10 +41,9 @@ _OPERATORS = {
     "reduce_scatter_tensor_coalesced_": "reduce_scatter_tensor_coalesced",
 }
 _PEERS = ("dst", "src")
-_INPUTS = ("input_tensors", "input_tensor", "inputs", "input_list", "input", "tensors", "tensor")
-_NO_TENSORS = ("barrier", "monitored_barrier")
 _DEEPEST = 40
 _libraries: list[Any] = []
+_recorder: _Recorder | None = None
 
 
 class _Group:
@@ -78,10 +77,15 @@ _NOWHERE = _Site(0, "", None)
 
 
 class _Recorder:
-    """Writes calls into a ring, which is made at the first of them."""
+    """Writes calls into a ring, which is made at the first of them.
 
-    def __init__(self, create: Callable[[int, int], Ring | None], torch: Any) -> None:
-        self._create = create
+    `create`: makes it; None: there is none. `before`, `admit`: as of `call_before` and `install`.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self.create: Callable[[int, int], Ring | None] | None = None
+        self.before: list[Callable[[NextCall], None]] = []
+        self.admit: Callable[[NextCall], None] | None = None
         self._ring: Ring | None = None
         self._pid = os.getpid()
         self._groups: dict[str, _Group] = {}
@@ -96,9 +100,10 @@ class _Recorder:
 
     def ring(self) -> Ring | None:
         """The record; None in a process that was forked from the one that is watched, and where there is no room."""
-        if self._ring is None and not self._broken and os.getpid() == self._pid:
+        create = self.create
+        if self._ring is None and create is not None and not self._broken and os.getpid() == self._pid:
             try:
-                self._ring = self._create(*_place())
+                self._ring = create(*_place())
             except OSError as error:
                 self._broken = True
                 print(
@@ -160,6 +165,10 @@ class _Recorder:
         """Number of a tensor's dtype."""
         return self._dtypes.get(tensor.dtype, 0)
 
+    def forget_groups(self) -> None:
+        """Lets each group and line be written again, into a record that has begun after they were seen."""
+        self._groups, self._sites = {}, {}
+
     def forked(self) -> None:
         """A process that the watched one has forked is not watched."""
         self._ring, self._broken = None, True
@@ -175,37 +184,55 @@ def _place() -> tuple[int, int]:
 
 
 def install(
-    create: Callable[[int, int], Ring | None],
-    before: Callable[[NextCall], None] | None = None,
-    admit: Callable[[NextCall], None] | None = None,
+    create: Callable[[int, int], Ring | None], admit: Callable[[NextCall], None] | None = None
 ) -> None:
-    """Hooks every c10d operator of torch's dispatcher, and waits in Python.
+    """Records each collective from now on. `create`: makes the record.
 
-    `create`: makes the record; None: there is none. `before`: called before each collective is recorded, and may change
-    it. `admit`: called before each is entered; raises what keeps it from that.
+    `admit`: called before each is entered, after it was recorded; raises what keeps it from that.
     """
+    recorder = _installed()
+    recorder.create, recorder.admit = create, admit
+    recorder.forget_groups()
+
+
+def call_before(callback: Callable[[NextCall], None]) -> None:
+    """Calls `callback` before each collective from now on, before it is recorded.
+
+    It may let the rank wait, change the call, skip it, or raise.
+    """
+    _installed().before.append(callback)
+
+
+def remove() -> None:
+    """Takes the hooks of the dispatcher back; waits and the end go on being recorded."""
+    global _recorder
+    _recorder = None
+    while _libraries:
+        _libraries.pop()._destroy()
+
+
+def _installed() -> _Recorder:
+    """Hooks every c10d operator of torch's dispatcher, and waits in Python, unless that is done."""
+    global _recorder
+    if _recorder is not None:
+        return _recorder
     import torch
     from torch._C._distributed_c10d import ProcessGroup, Work
 
-    recorder = _Recorder(create, torch)
+    recorder = _recorder = _Recorder(torch)
     library = torch.library.Library("c10d", "IMPL")  # type: ignore[no-untyped-call]
     key = torch._C.DispatchKey.BackendSelect
     for name, kind in _OPERATORS.items():
         operator = getattr(torch.ops.c10d, name, None)
         if operator is not None:
-            hook = _hook(recorder, operator.default, kind, key, ProcessGroup, before, admit)
+            hook = _hook(recorder, operator.default, kind, key, ProcessGroup)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
     _watch_waits(recorder, Work)
     _watch_end(recorder)
     os.register_at_fork(after_in_child=recorder.forked)
     # Without a reference, the library would take its hooks back.
     _libraries.append(library)
-
-
-def remove() -> None:
-    """Takes the hooks of the dispatcher back; waits and the end go on being recorded."""
-    while _libraries:
-        _libraries.pop()._destroy()
+    return recorder
 
 
 def _hook(
@@ -214,8 +241,6 @@ def _hook(
     kind: str,
     key: Any,
     groups: Any,
-    before: Callable[[NextCall], None] | None,
-    admit: Callable[[NextCall], None] | None,
 ) -> Callable[..., Any]:
     names = [it.name for it in operator._schema.arguments]
     at = {name: place for place, name in enumerate(names)}
@@ -223,7 +248,7 @@ def _hook(
     op_at, root_at, tag_at = at.get("reduce_op"), at.get("root_rank"), at.get("tag")
     peer_at = next((at[it] for it in _PEERS if it in at), None)
     async_at = at.get("async_op")
-    tensors_at = None if kind in _NO_TENSORS else next(at[it] for it in _INPUTS if it in at)
+    tensors_at = None if kind in NO_TENSORS else next(at[it] for it in INPUTS if it in at)
     code = KINDS.index(kind)
     unbox, now, redispatch = groups.unbox, time.time, operator.redispatch
     empty = (0,) * DIMENSIONS
@@ -279,11 +304,15 @@ def _hook(
 
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
         to_wait_for.pop(get_ident(), None)
-        if before is not None:
+        if recorder.before:
             stop_if_boxing(args, op_at)
-            changed = NextCall(kind, recorder.group(unbox(args[group_at])), args, at)
-            before(changed)
-            args = changed.arguments
+            group, op, site = look(args)
+            call = NextCall(kind, group, args, at, op, site.text)
+            for callback in recorder.before:
+                callback(call)
+            if call.is_skipped:
+                return _undone(operator, args)
+            args = call.arguments
         whole = (*args, *named.values()) if named else args
         seen = place = None
         try:
@@ -291,9 +320,9 @@ def _hook(
             place = record(whole, *seen)
         except Exception as error:
             _complain(recorder, error)
-        if admit is not None:
+        if recorder.admit is not None:
             group, op, site = seen or look(whole)
-            admit(NextCall(kind, group, whole, at, op, site.text))
+            recorder.admit(NextCall(kind, group, whole, at, op, site.text))
         result = redispatch(keys.remove(key), *args, **named)
         if place is not None:
             place[0].end(place[1], now())
@@ -302,6 +331,18 @@ def _hook(
         return result
 
     return hook
+
+
+def _undone(operator: Any, args: tuple[Any, ...]) -> Any:
+    """What a call gives that was not made: its tensors as they are, and work that is done."""
+    import torch
+    from torch._C import _distributed_c10d as c10d
+
+    future: Any = torch.futures.Future()
+    future.set_result(args[0])
+    work = c10d._create_work_from_future(future).boxed()  # type: ignore[attr-defined]
+    returns = len(operator._schema.returns)
+    return (args[0], work) if returns == 2 else work if returns else None
 
 
 def _complain(recorder: _Recorder, error: Exception) -> None:

@@ -6,6 +6,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+INPUTS = ("input_tensors", "input_tensor", "inputs", "input_list", "input", "tensors", "tensor")
+"""Names of the argument that a c10d operator reads: the first that it has. A receive writes it."""
+NO_TENSORS = ("barrier", "monitored_barrier")
+NO_INPUTS = (*NO_TENSORS, "recv")
+
 
 class Group(Protocol):
     """What is known of a process group. `name`: as the bridge has it. `key`: torch's, which no other group has.
@@ -24,6 +29,8 @@ class NextCall:
     `kind`: the collective's name. `arguments`: the operator's own. `op`: number of its reduce op; -1: it has none, or
     it was not looked for. `site`: the line of code that calls, "file:line"; empty: not known.
     """
+
+    is_skipped = False
 
     def __init__(
         self,
@@ -47,6 +54,16 @@ class NextCall:
         """The operator's argument of this name; None: it has none."""
         place = self._at.get(name)
         return self.arguments[place] if place is not None and place < len(self.arguments) else None
+
+    def inputs(self) -> Any:
+        """The tensors that it reads: one, a list, or a list of lists. None: it reads none."""
+        if self.kind in NO_INPUTS:
+            return None
+        return next((self.argument(name) for name in INPUTS if name in self._at), None)
+
+    def skip(self) -> None:
+        """Lets this rank go on as if the call were done, without it."""
+        self.is_skipped = True
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""

@@ -138,6 +138,7 @@ defmodule RankBridge.Proto.V1.Condition do
     * `:CONDITION_IDLE` - It has no call: its controller has not called it.
     * `:CONDITION_SILENT` - It does not answer, and what it does cannot be seen from outside.
     * `:CONDITION_UNKNOWN` - It is not known.
+    * `:CONDITION_HELD` - A breakpoint holds it.
   """
 
   @type t ::
@@ -157,6 +158,7 @@ defmodule RankBridge.Proto.V1.Condition do
           | :CONDITION_IDLE
           | :CONDITION_SILENT
           | :CONDITION_UNKNOWN
+          | :CONDITION_HELD
           | integer()
 
   @doc "The number of each name."
@@ -178,7 +180,8 @@ defmodule RankBridge.Proto.V1.Condition do
       CONDITION_IN_COLLECTIVE: 12,
       CONDITION_IDLE: 13,
       CONDITION_SILENT: 14,
-      CONDITION_UNKNOWN: 15
+      CONDITION_UNKNOWN: 15,
+      CONDITION_HELD: 16
     }
   end
 
@@ -200,6 +203,7 @@ defmodule RankBridge.Proto.V1.Condition do
   def value(:CONDITION_IDLE), do: 13
   def value(:CONDITION_SILENT), do: 14
   def value(:CONDITION_UNKNOWN), do: 15
+  def value(:CONDITION_HELD), do: 16
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -220,6 +224,7 @@ defmodule RankBridge.Proto.V1.Condition do
   def key(13), do: :CONDITION_IDLE
   def key(14), do: :CONDITION_SILENT
   def key(15), do: :CONDITION_UNKNOWN
+  def key(16), do: :CONDITION_HELD
   def key(number) when is_integer(number), do: number
 end
 

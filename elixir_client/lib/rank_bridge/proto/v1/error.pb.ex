@@ -307,6 +307,7 @@ defmodule RankBridge.Proto.V1.Doing do
     * `:DOING_FUNCTION` - It runs a function of the user's.
     * `:DOING_STOPPED` - Its process is stopped, as by SIGSTOP.
     * `:DOING_SILENT` - It did not answer in time. It may be busy or starved; nothing says that it is dead.
+    * `:DOING_HELD` - A breakpoint holds it before a call.
   """
 
   @type t ::
@@ -317,6 +318,7 @@ defmodule RankBridge.Proto.V1.Doing do
           | :DOING_FUNCTION
           | :DOING_STOPPED
           | :DOING_SILENT
+          | :DOING_HELD
           | integer()
 
   @doc "The number of each name."
@@ -329,7 +331,8 @@ defmodule RankBridge.Proto.V1.Doing do
       DOING_RUNNING: 3,
       DOING_FUNCTION: 4,
       DOING_STOPPED: 5,
-      DOING_SILENT: 6
+      DOING_SILENT: 6,
+      DOING_HELD: 7
     }
   end
 
@@ -342,6 +345,7 @@ defmodule RankBridge.Proto.V1.Doing do
   def value(:DOING_FUNCTION), do: 4
   def value(:DOING_STOPPED), do: 5
   def value(:DOING_SILENT), do: 6
+  def value(:DOING_HELD), do: 7
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -353,6 +357,7 @@ defmodule RankBridge.Proto.V1.Doing do
   def key(4), do: :DOING_FUNCTION
   def key(5), do: :DOING_STOPPED
   def key(6), do: :DOING_SILENT
+  def key(7), do: :DOING_HELD
   def key(number) when is_integer(number), do: number
 end
 
@@ -364,7 +369,7 @@ defmodule RankBridge.Proto.V1.Activity do
   ## Fields
 
     * `doing` - What it does.
-    * `group` - Name of the group of what it waits for or runs. Empty: neither.
+    * `group` - Name of the group of what it waits for, runs, or is held at. Empty: none of these.
     * `operation` - Kind of operation that it waits for or runs; with FUNCTION, the function's name. Empty: neither.
     * `operation_id` - Id of that operation. Empty: it has none.
     * `site` - The line of code that called for it. Empty: not said.

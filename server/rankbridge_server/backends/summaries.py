@@ -10,33 +10,10 @@ from typing import cast
 
 import torch
 
+from ..core.refs.summary import Bounds, NoSummary, Summary
+
 _CHUNK = 1 << 20
 """Elements that are looked at together: a summary needs memory for so many in double precision."""
-
-
-class NoSummary(TypeError):
-    """A tensor whose elements are not all there, or are no numbers: sparse, quantized, on the device `meta`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a tensor is like. Equal tensors of any two ranks have equal summaries.
-
-    `norm`: Euclidean. `norm`, `least`, `most`, `mean` are of the finite elements, of complex ones by their absolute
-    values; without any, `norm` is 0 and the others are None. `least` and `most` of whole numbers are exact.
-    `nans`, `infs`: how many elements are, or have a part that is. `digest`: equal exactly if dtype, shape and all
-    elements are, bit for bit, in row-major order; 32 hexadecimal digits.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    norm: float
-    least: float | int | None
-    most: float | int | None
-    mean: float | None
-    nans: int
-    infs: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +60,40 @@ def summarize(tensor: torch.Tensor) -> Summary:
     mean = 2 * math.fsum(it / count for it in sums) if count else None
     norm = math.hypot(*norms)
     return Summary(dtype, tuple(own.shape), norm, least, most, mean, nans, infs, digest.hexdigest())
+
+
+def find(tensor: torch.Tensor, bounds: Bounds) -> str:
+    """Says which of these the elements have first: "NaN", "Inf", "3.1e+05"; empty: none, or it has no summary."""
+    try:
+        chunks = _chunks(local(tensor))
+        return next((found for chunk in chunks if (found := _first(_parts(chunk), bounds))), "")
+    except NoSummary:
+        return ""
+
+
+def _parts(chunk: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(chunk).flatten() if chunk.is_complex() else _numbers(chunk)
+
+
+def _first(values: torch.Tensor, bounds: Bounds) -> str:
+    if not len(values):
+        return ""
+    if values.is_floating_point():
+        if bounds.nan and bool(values.isnan().any()):
+            return "NaN"
+        if bounds.inf and bool(values.isinf().any()):
+            return "Inf"
+        values = values[values.isfinite()]
+    if bounds.above is None or not len(values):
+        return ""
+    # The absolute value of the least whole number is none.
+    most = max(abs(values.min().item()), abs(values.max().item()))
+    return f"{most:.6g}" if most > bounds.above else ""
+
+
+def elements(tensor: torch.Tensor, start: int, count: int) -> torch.Tensor:
+    """Some elements, in row-major order, as a contiguous tensor on the CPU. Raises NoSummary."""
+    return local(tensor).contiguous().view(-1)[start : start + count].cpu().contiguous()
 
 
 def difference_of(one: torch.Tensor, other: torch.Tensor) -> Difference:

@@ -1,4 +1,4 @@
-"""What the members of a group must agree on before a collective of the job, as the bridge's own contracts say it.
+"""What the members of a group must agree on before a collective that the user's code calls, as the bridge says it.
 
 Shapes are compared as torch does with TORCH_DISTRIBUTED_DEBUG=DETAIL, also where the number of elements is the same.
 """
@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from ..watch.next_call import NextCall
-from ..watch.ring import OPS
+from .watch.next_call import NextCall
+from .watch.ring import OPS
 
 _ALIKE = {
     "all_reduce": "tensors",
@@ -45,7 +45,7 @@ _MOST_KNOWN = 4096
 def contract_of(call: NextCall) -> str:
     """A call's contract: "all_reduce dtype=float32 shape=[4] op=sum"."""
     kind, root = call.kind, call.argument("root_rank")
-    tensors = _flat(call.argument(_ALIKE.get(kind) or _DTYPE_ALONE.get(kind, "")))
+    tensors = flat(call.argument(_ALIKE.get(kind) or _DTYPE_ALONE.get(kind, "")))
     shapes = tuple(it.shape for it in tensors) if kind in _ALIKE else ()
     key = kind, call.op, root, tensors[0].dtype if tensors else None, shapes
     known = _KNOWN.get(key)
@@ -69,7 +69,8 @@ def _written(kind: str, op: int, root: Any, dtype: Any, shapes: Sequence[str]) -
     return " ".join(parts)
 
 
-def _flat(given: Any) -> Sequence[Any]:
+def flat(given: Any) -> Sequence[Any]:
+    """A tensor, a list of tensors or a list of such lists, as one list; None: nothing."""
     if given is None:
         return ()
     if not isinstance(given, list):

@@ -1,0 +1,1 @@
+"""Holding calls before they are entered, and letting them go."""

@@ -1,0 +1,49 @@
+"""What a tensor is like, in a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class NoSummary(TypeError):
+    """A tensor whose elements are not all there, or are no numbers: sparse, quantized, on the device `meta`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a tensor is like. Equal tensors of any two ranks have equal summaries.
+
+    `norm`: Euclidean. `norm`, `least`, `most`, `mean` are of the finite elements, of complex ones by their absolute
+    values; without any, `norm` is 0 and the others are None. `least` and `most` of whole numbers are exact.
+    `nans`, `infs`: how many elements are, or have a part that is. `digest`: equal exactly if dtype, shape and all
+    elements are, bit for bit, in row-major order; 32 hexadecimal digits.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    norm: float
+    least: float | int | None
+    most: float | int | None
+    mean: float | None
+    nans: int
+    infs: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is looked for in the elements of tensors: NaN, infinite ones, absolute values above a bound.
+
+    Of complex elements, both parts are looked at.
+    """
+
+    nan: bool = False
+    inf: bool = False
+    above: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is looked for."""
+        return self.nan or self.inf or self.above is not None
+
+
+NOTHING = Bounds()

@@ -1,0 +1,31 @@
+"""The hook at torch's dispatcher: one in each process."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+_LOADED_BY_PATH = "_rankbridge_watch.hook"
+
+
+def hook() -> Any:
+    """The module `watch.hook`: that of `rankbridge watch`, which has loaded it by its path, if there is one."""
+    from .watch import hook as own
+
+    return sys.modules.get(_LOADED_BY_PATH, own)
+
+
+def begun(group: ProcessGroup) -> int:
+    """How many collectives this rank has begun in a group of torch's; those that C++ calls count, too."""
+    import torch
+
+    devices = [torch.device(it) for it in ("cpu", "cuda")]
+    return max((_sequence(group, it) for it in devices if it in group._device_types), default=0)
+
+
+def _sequence(group: ProcessGroup, device: Any) -> int:
+    backend: Any = group._get_backend(device)
+    return int(backend._get_sequence_number_for_group())
