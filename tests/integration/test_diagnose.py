@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -143,6 +143,15 @@ def test_a_function_that_does_not_return_is_found_with_its_line_also_by_the_comm
         assert (said.returncode, said.stderr) == (1, "")
         assert said.stdout.startswith("NEVER_CALLED: rank 2 has not called barrier world, is ")
         assert "in next_batch app.py:9 < train app.py:6" in said.stdout
+        # What is kept of it gives the same verdict later, and elsewhere.
+        bundle = tmp_path / "bundle.json"
+        kept = doctor(
+            "--endpoints", str(running.endpoints_file), "--patience", str(PATIENCE_S), "--bundle", str(bundle)
+        )
+        assert kept.returncode == 1
+        again = doctor("--read", str(bundle), "--patience", str(PATIENCE_S))
+        assert (again.returncode, again.stderr) == (1, "")
+        assert "in next_batch app.py:9 < train app.py:6" in again.stdout
         # A process of the gang names it, too.
         of_process = doctor(str(running.pids[0]), "--patience", str(PATIENCE_S), "--json")
         assert json.loads(of_process.stdout)["culprits"][0]["stack"][0]["line"] == 9
@@ -156,3 +165,37 @@ def test_a_function_that_does_not_return_is_found_with_its_line_also_by_the_comm
         verdict = found(gang, "never_called")
         assert [(it.rank, it.condition) for it in verdict.culprits] == [(1, "dead")]
         assert "rank 1 was lost" in verdict.summary
+
+
+def test_the_evidence_of_a_gang_that_has_lost_a_rank_can_be_kept(gang: Gang, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.json"
+    bundle.write_text(gang.evidence())
+    assert doctor("--read", str(bundle)).returncode == 0
+    content = json.loads(bundle.read_text())
+    del content["evidence"][2]
+    bundle.write_text(json.dumps(content, separators=(",", ":")))
+    # Nobody waits for the rank of which nothing is known.
+    assert doctor("--read", str(bundle)).returncode in (0, 3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"rank"', '"rink"'),
+        lambda text: text.replace('"at":', '"at":"x'),
+        lambda text: text.replace('"evidence":[', '"evidence":[5,'),
+        lambda text: text[: text.index('"evidence":[') + 12] + "]}",
+    ],
+    ids=["cut off", "a strange field", "no time", "a number", "no rank"],
+)
+def test_a_bundle_of_a_gang_that_is_wrong_is_refused(
+    fake4: RunningGang, tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    bundle = tmp_path / "bundle.json"
+    with rankbridge.connect(fake4.description) as gang:
+        bundle.write_text(change(gang.evidence()))
+    refused = doctor("--read", str(bundle))
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("rankbridge doctor: ")
+    assert "Traceback" not in refused.stderr

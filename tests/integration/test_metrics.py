@@ -106,6 +106,15 @@ def test_operations_are_counted_by_rank_group_and_kind(gang: RunningGang) -> Non
         assert value(after, "rankbridge_generation", rank=0) == 1
 
 
+def test_verdicts_that_are_asked_for_are_counted_by_the_rank_that_gives_them(gang: RunningGang) -> None:
+    with rankbridge.connect(gang.description) as driver:
+        before = scraped(url(gang))
+        kind = driver.diagnose().kind
+        after = scraped(url(gang))
+    key = "rankbridge_diagnoses_total", frozenset({("rank", "0"), ("kind", kind)})
+    assert after[key] - before.get(key, 0.0) == 1
+
+
 def test_who_came_last_has_what_the_others_have_waited_for_it(gang: RunningGang) -> None:
     with rankbridge.connect(gang.description) as driver:
         group = driver.new_group("late", [1, 0, 2])
@@ -197,6 +206,7 @@ def test_an_address_that_is_taken_is_named(gang: RunningGang, tmp_path: Path) ->
 def test_the_dashboard_asks_for_what_there_is(gang: RunningGang) -> None:
     with rankbridge.connect(gang.description) as driver:
         driver.barrier()
+        driver.diagnose()
         pending = driver[1].submit("barrier", operation_id="seen", timeout=60)
         until(lambda: len(driver[1].pending().operations) == 1)
         values = scraped(url(gang))
@@ -206,7 +216,7 @@ def test_the_dashboard_asks_for_what_there_is(gang: RunningGang) -> None:
         labels.setdefault(name, set()).update(key for key, _ in its)
     dashboard: Mapping[str, Any] = json.loads((DOCS / "grafana" / "rankbridge.json").read_text())
     assert {"title", "uid", "schemaVersion", "panels", "templating"} <= set(dashboard)
-    assert len({it["id"] for it in dashboard["panels"]}) == len(dashboard["panels"]) == 10
+    assert len({it["id"] for it in dashboard["panels"]}) == len(dashboard["panels"]) == 12
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
             (name,) = re.findall(r"rankbridge_\w+", target["expr"])

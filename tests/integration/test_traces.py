@@ -69,6 +69,12 @@ def test_a_failure_is_an_error_of_the_span(gang: RunningGang) -> None:
         assert [(it["error"], it["error.type"], it["events"]) for it in of_trace(trace)] == [
             (True, "MISMATCH", [])
         ] * 3
+        # Each asked for something else than the first to arrive.
+        sides = [
+            [list(getattr(it.get(f"rankbridge.{name}"), "values", [])) for name in ("arrived", "disagrees")]
+            for it in of_trace(trace)
+        ]
+        assert [[len(ranks) for ranks in each] for each in sides] == [[1, 2]] * 3
 
 
 def test_what_is_no_trace_is_ignored(gang: RunningGang) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from google.protobuf.json_format import MessageToDict
 
 from rankbridge._plan.record import StackFrame, frame_from_wire
 from rankbridge._plan.wire import fields_of, short_name
@@ -133,3 +138,13 @@ def verdict_from_wire(verdict: debug_service_pb2.Verdict) -> Verdict:
             for it in verdict.waits
         ),
     )
+
+
+def bundle(evidence: Iterable[debug_service_pb2.GetEvidenceResponse]) -> str:
+    """Writes what ranks have said of themselves as one text."""
+    content = {
+        "format": "rankbridge gang evidence 1",
+        "at": time.time(),
+        "evidence": [MessageToDict(it) for it in evidence],
+    }
+    return json.dumps(content, separators=(",", ":"))

@@ -57,7 +57,7 @@ from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.verdict import Verdict
+from rankbridge._plan.verdict import Verdict, bundle
 from rankbridge._sync.events import Events
 from rankbridge._sync.function import FunctionCall
 from rankbridge._sync.hold import Hold
@@ -81,6 +81,8 @@ from rankbridge.errors import (
 
 if TYPE_CHECKING:
     import torch
+
+    from rankbridge.v1 import debug_service_pb2
 
 T = TypeVar("T")
 
@@ -884,14 +886,32 @@ class Gang(GangCore[Rank]):
         Raises:
             GangError: No rank could be reached.
         """
-        outcomes = self._channels.outcomes(self._on(self._all(), ops.evidence))
-        answered = {it.rank: it.value for it in outcomes if it.error is None and it.value is not None}
-        if not answered:
-            raise gang_error(outcomes)
+        answered = self._evidence()
         (call,) = self._on(
             [min(answered)], lambda scope: ops.diagnose(scope, answered.values(), patience=patience)
         )
         return self._channels.run(call)
+
+    def evidence(self) -> str:
+        """Gives all that a verdict needs of every rank that answers, for ``rankbridge doctor --read FILE``.
+
+        It has stacks, and names of files, functions and hosts; it has no tensors and no variables.
+
+        Returns:
+            JSON.
+
+        Raises:
+            GangError: No rank could be reached.
+        """
+        return bundle((self._evidence()).values())
+
+    def _evidence(self) -> dict[int, debug_service_pb2.GetEvidenceResponse]:
+        """What each rank that answers says of itself."""
+        outcomes = self._channels.outcomes(self._on(self._all(), ops.evidence))
+        answered = {it.rank: it.value for it in outcomes if it.error is None and it.value is not None}
+        if not answered:
+            raise gang_error(outcomes)
+        return answered
 
     def metrics(self) -> list[list[MetricFamily]]:
         """Asks every rank for what it has counted, if it was started with ``--metrics``, and what it holds.

@@ -13,7 +13,7 @@ import click
 from ..core.printable import lines
 from ..doctor.evidence import Evidence
 from ..doctor.verdict import Kind, Verdict
-from .gang_verdicts import is_gang, verdict_on
+from .gang_verdicts import is_gang, verdict_in, verdict_on
 from .gangs import NoGang, gang_options, running
 from .options import FILE, JSON, Command, Option, Options
 
@@ -52,26 +52,24 @@ def _verdict(options: Options) -> Verdict:
     from ..doctor.bundle import dump, load
     from ..doctor.judge import judge
     from ..job.outside.processes import NoJob
+    from ..service.gang_verdict import is_bundle
 
     if options.read is None and is_gang(options):
-        return _of_gang(options)
+        return verdict_on(options)
     try:
-        evidence = load(_text(options.read)) if options.read is not None else _collected(options)
+        if options.read is None:
+            evidence = _collected(options)
+        elif is_bundle(text := _text(options.read)):
+            return verdict_in(text, options)
+        else:
+            evidence = load(text)
     except NoJob:
         if options.job or not running():
             raise
-        return _of_gang(options)
+        return verdict_on(options)
     if options.bundle is not None:
         options.bundle.write_text(dump(evidence) + "\n")
     return judge(evidence, options.patience)
-
-
-def _of_gang(options: Options) -> Verdict:
-    if options.bundle is not None:
-        raise NoGang(
-            "--bundle is for jobs; of a gang, `rankbridge record --json` keeps what its ranks have done"
-        )
-    return verdict_on(options)
 
 
 def _collected(options: Options) -> Evidence:

@@ -28,9 +28,31 @@ def is_gang(options: Options) -> bool:
 
 
 def verdict_on(options: Options) -> Verdict:
-    """The verdict on the gang that the options name. Raises NoGang, RankBridgeError."""
+    """The verdict on the gang that the options name, and its evidence as a file. Raises NoGang, RankBridgeError."""
     with connected(options) as gang:
+        if options.bundle is not None:
+            options.bundle.write_text(gang.evidence() + "\n")
         return _verdict(gang.diagnose(patience=options.patience))
+
+
+def verdict_in(text: str, options: Options) -> Verdict:
+    """The verdict on the gang whose evidence this is. Raises BadBundle."""
+    from ..core.errors import BridgeError
+    from ..doctor.bundle import BadBundle
+    from ..doctor.evidence import Process
+    from ..doctor.testimony import Silence
+    from ..service import gang_verdict
+
+    evidence, at = gang_verdict.load(text)
+    try:
+        return gang_verdict.verdict_on(
+            evidence,
+            lambda ranks, *_: [Silence(rank=it, process=Process(state="?")) for it in ranks],
+            at=at,
+            patience_s=options.patience,
+        )
+    except BridgeError as error:
+        raise BadBundle(str(error)) from None
 
 
 def _verdict(it: rankbridge.Verdict) -> Verdict:

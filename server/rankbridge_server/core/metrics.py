@@ -65,6 +65,7 @@ class Metrics:
         self._series: dict[tuple[str, str], _Series] = {}
         self._groups: set[str] = set()
         self._verdicts: Counter[str] = Counter()
+        self._diagnoses: Counter[str] = Counter()
 
     def done(self, task: Task) -> None:
         """Counts an operation that is done. Quick: callers wait for it."""
@@ -89,6 +90,11 @@ class Metrics:
             with self._lock:
                 self._verdicts[event.kind.name.lower()] += 1
 
+    def diagnosed(self, kind: str) -> None:
+        """Counts a verdict on the gang that somebody has asked this rank for."""
+        with self._lock:
+            self._diagnoses[kind] += 1
+
     def families(self) -> list[Family]:
         """What was counted."""
         with self._lock:
@@ -108,6 +114,7 @@ class Metrics:
             verdicts = [
                 Sample(self._verdicts[kind.name.lower()], {"kind": kind.name.lower()}) for kind in _VERDICTS
             ]
+            diagnoses = [Sample(count, {"kind": kind}) for kind, count in sorted(self._diagnoses.items())]
         return [
             Family(
                 "rankbridge_collective_duration_seconds",
@@ -135,6 +142,12 @@ class Metrics:
                 "counter",
                 "Mismatches, missing members, stragglers, and generations that were over.",
                 verdicts,
+            ),
+            Family(
+                "rankbridge_diagnoses",
+                "counter",
+                "Verdicts of `rankbridge doctor` and of clients on the gang, by kind.",
+                diagnoses,
             ),
         ]
 

@@ -199,6 +199,11 @@ class Rank:
         ended = self.record.entries()
         return [*ended, *(Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done)]
 
+    def diagnosed(self, kind: str) -> None:
+        """Counts a verdict on the gang that this rank has given, if it counts."""
+        if self._metrics is not None:
+            self._metrics.diagnosed(kind)
+
     def metrics(self) -> list[Family]:
         """What the rank has counted, if it counts, and what it holds and is."""
         description, usage = self.describe(), self.refs.usage()

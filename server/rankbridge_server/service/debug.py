@@ -18,23 +18,21 @@ from rankbridge.v1 import (
     rank_service_pb2 as rank_pb,
 )
 
-from ..core.errors import invalid
 from ..core.processes import Look, look, memory
 from ..core.rank import Rank
 from ..core.record import Recorded
-from ..doctor.gang_judge import diagnose
 from ..doctor.looks import between
 from ..doctor.patience import PATIENCE_S
 from ..doctor.testimony import Silence, Testimony
 from ..links.wire import pack_activity
 from .answering import OfRank, answers
+from .gang_verdict import verdict_on
 from .rank import RankServicer
 from .wire import verdicts
 
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
 _MOST_OPERATIONS = 1_000
-_MOST_RANKS = 65_536
 
 
 class DebugServicer(OfRank, stub.DebugServiceServicer):
@@ -93,30 +91,14 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:
         """Judges the gang."""
-        ranks = [it.rank.rank for it in request.evidence]
-        world_size = max((it.rank.world_size for it in request.evidence), default=0)
-        try:
-            if not ranks or len({*ranks}) != len(ranks) or not max(ranks) < world_size <= _MOST_RANKS:
-                raise ValueError(f"ranks {ranks} of {world_size}")
-            testimonies = [verdicts.testimony(it) for it in request.evidence]
-        except ValueError as wrong:
-            raise invalid(
-                "this is no evidence of a gang",
-                expected="what GetEvidence has answered, of each rank at most once",
-                got=str(wrong),
-            ) from wrong
-        interval_s = max(it.interval_us for it in request.evidence) / 1e6
-        silent = sorted({*range(world_size)} - {*ranks})
-        return verdicts.pack_verdict(
-            diagnose(
-                testimonies,
-                self._silences(silent, testimonies, min(interval_s, _MOST_INTERVAL_MS / 1000)),
-                world_size=world_size,
-                at=time.time(),
-                interval_s=interval_s,
-                patience_s=request.patience_ms / 1000 or PATIENCE_S,
-            )
+        verdict = verdict_on(
+            request.evidence,
+            self._silences,
+            at=time.time(),
+            patience_s=request.patience_ms / 1000 or PATIENCE_S,
         )
+        self._rank.diagnosed(verdict.kind)
+        return verdicts.pack_verdict(verdict)
 
     def _silences(
         self, ranks: Sequence[int], testimonies: Sequence[Testimony], interval_s: float
@@ -125,7 +107,7 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         pids = {rank: self._rank.pid_of(rank) for rank in ranks}
         before = {rank: look(pid) for rank, pid in pids.items() if pid}
         if before:
-            time.sleep(interval_s)
+            time.sleep(min(interval_s, _MOST_INTERVAL_MS / 1000))
         found = []
         for rank, pid in pids.items():
             process = between(before[rank], look(pid)) if pid else between(_UNSEEN, _UNSEEN)

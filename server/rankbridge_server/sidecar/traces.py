@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..core.errors import RankState
+
 if TYPE_CHECKING:
     from opentelemetry.context import Context
 
@@ -81,6 +83,9 @@ class Traces:
             failure = task.error.failure
             span.set_attribute("error.type", failure.code.name)
             span.set_status(Status(StatusCode.ERROR, failure.message))
+            for state in RankState:
+                if ranks := [it.rank for it in failure.ranks if it.state is state]:
+                    span.set_attribute(f"rankbridge.{state.name.lower()}", ranks)
         span.end(end)
 
     def close(self) -> None:
