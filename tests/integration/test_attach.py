@@ -166,7 +166,8 @@ def test_a_group_that_the_job_makes_later_is_found(foreign: Job, gang: Gang) -> 
     generation = gang.status()[0].generation
     if "late" not in {it.name for it in gang.groups()}:
         foreign.do("group", SIZE)
-    until(lambda: "late" in {it.name for it in gang.groups()})
+    # Its members know it one after another.
+    until(lambda: all("late" in {it.name for it in gang[rank].status().groups} for rank in (1, SIZE - 1)))
     gang.barrier(group="late")
     # Nobody's calls were ended for it.
     assert gang.status()[0].generation == generation

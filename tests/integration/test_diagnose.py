@@ -199,3 +199,79 @@ def test_a_bundle_of_a_gang_that_is_wrong_is_refused(
     assert refused.returncode == 2
     assert refused.stderr.startswith("rankbridge doctor: ")
     assert "Traceback" not in refused.stderr
+
+
+TRAINING = """
+import time
+
+import rankbridge_server
+import torch
+import torch.distributed as dist
+
+
+def next_batch(path):
+    with open(path) as data:
+        return data.read()
+
+
+@rankbridge_server.function
+def train(path: str):
+    gradient = torch.zeros(4)
+    for step in range(1, 6):
+        if dist.get_rank() == 2 and step == 4:
+            next_batch(path)
+        dist.all_reduce(gradient)
+    return step
+
+
+@rankbridge_server.function
+def differ(path: str):
+    for _ in range(3):
+        dist.all_reduce(torch.zeros(4))
+    if dist.get_rank() == 1:
+        dist.barrier()
+    else:
+        dist.all_reduce(torch.zeros(4))
+"""
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Iterator[RunningGang]:
+    app = tmp_path / "app.py"
+    app.write_text(TRAINING)
+    with up(tmp_path, SIZE, "gloo", ["--load", str(app)]) as running:
+        yield running
+
+
+def test_a_function_that_keeps_the_others_waiting_in_a_collective_is_found(
+    training: RunningGang, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "data"
+    os.mkfifo(fifo)
+    with rankbridge.connect(training.description, timeout=60.0) as gang:
+        steps = gang.function("train").start(str(fifo))
+        verdict = found(gang, "never_called")
+        assert [it.rank for it in verdict.culprits] == [2]
+        assert verdict.call == "all_reduce torch:world#4"
+        assert [(it.function, Path(it.file).name) for it in verdict.culprits[0].stack] == [
+            ("next_batch", "app.py"),
+            ("train", "app.py"),
+        ]
+        assert sorted(it.rank for it in verdict.waits) == [0, 1, 3]
+        fifo.write_text("x")
+        assert steps.result() == [5] * SIZE
+        assert gang.diagnose().is_healthy
+
+
+def test_collectives_of_a_function_that_differ_are_found_and_are_forgotten_with_their_generation(
+    training: RunningGang,
+) -> None:
+    with rankbridge.connect(training.description, timeout=60.0) as gang:
+        differing = gang.function("differ").start("")
+        verdict = found(gang, "mismatch_kind")
+        assert [it.rank for it in verdict.culprits] == [1]
+        assert {it.ranks for it in verdict.sides} == {(1,), (0, 2, 3)}
+        gang.form()
+        with pytest.raises(GangError):
+            differing.result()
+        assert gang.diagnose(patience=PATIENCE_S).is_healthy

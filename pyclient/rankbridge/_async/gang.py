@@ -63,7 +63,7 @@ from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.verdict import Verdict, bundle
+from rankbridge._plan.verdict import Evidence, Verdict, bundle
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
@@ -80,8 +80,6 @@ from rankbridge.errors import (
 
 if TYPE_CHECKING:
     import torch
-
-    from rankbridge.v1 import debug_service_pb2
 
 T = TypeVar("T")
 
@@ -906,7 +904,7 @@ class AsyncGang(GangCore[AsyncRank]):
         """
         return bundle((await self._evidence()).values())
 
-    async def _evidence(self) -> dict[int, debug_service_pb2.GetEvidenceResponse]:
+    async def _evidence(self) -> dict[int, Evidence]:
         """What each rank that answers says of itself."""
         outcomes = await self._channels.outcomes(self._on(self._all(), ops.evidence))
         answered = {it.rank: it.value for it in outcomes if it.error is None and it.value is not None}

@@ -6,12 +6,16 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from google.protobuf.json_format import MessageToDict
 
 from rankbridge._plan.record import StackFrame, frame_from_wire
 from rankbridge._plan.wire import fields_of, short_name
 from rankbridge.v1 import debug_service_pb2
+
+Evidence: TypeAlias = debug_service_pb2.GetEvidenceResponse
+"""What a rank says of itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +144,7 @@ def verdict_from_wire(verdict: debug_service_pb2.Verdict) -> Verdict:
     )
 
 
-def bundle(evidence: Iterable[debug_service_pb2.GetEvidenceResponse]) -> str:
+def bundle(evidence: Iterable[Evidence]) -> str:
     """Writes what ranks have said of themselves as one text."""
     content = {
         "format": "rankbridge gang evidence 1",

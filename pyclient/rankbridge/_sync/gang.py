@@ -57,7 +57,7 @@ from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.verdict import Verdict, bundle
+from rankbridge._plan.verdict import Evidence, Verdict, bundle
 from rankbridge._sync.events import Events
 from rankbridge._sync.function import FunctionCall
 from rankbridge._sync.hold import Hold
@@ -81,8 +81,6 @@ from rankbridge.errors import (
 
 if TYPE_CHECKING:
     import torch
-
-    from rankbridge.v1 import debug_service_pb2
 
 T = TypeVar("T")
 
@@ -905,7 +903,7 @@ class Gang(GangCore[Rank]):
         """
         return bundle((self._evidence()).values())
 
-    def _evidence(self) -> dict[int, debug_service_pb2.GetEvidenceResponse]:
+    def _evidence(self) -> dict[int, Evidence]:
         """What each rank that answers says of itself."""
         outcomes = self._channels.outcomes(self._on(self._all(), ops.evidence))
         answered = {it.rank: it.value for it in outcomes if it.error is None and it.value is not None}

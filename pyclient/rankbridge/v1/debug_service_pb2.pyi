@@ -555,6 +555,8 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     INTERVAL_US_FIELD_NUMBER: builtins.int
     AT_US_FIELD_NUMBER: builtins.int
     USER_THREAD_FIELD_NUMBER: builtins.int
+    SCRIPT_GROUPS_FIELD_NUMBER: builtins.int
+    SCRIPT_CALLS_FIELD_NUMBER: builtins.int
     still: builtins.bool
     """Whether the thread that `process` is about was at the same place both times."""
     interval_us: builtins.int
@@ -593,6 +595,16 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     def process(self) -> Global___Process:
         """And at the second."""
 
+    @property
+    def script_groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptGroup]:
+        """The groups of torch.distributed in the rank's process: of functions, or of the job to which the rank was attached."""
+
+    @property
+    def script_calls(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptCall]:
+        """The newest collectives that the user's own code has called there, as torch's flight recorder has them, at most 64 of each
+        group, in their order.
+        """
+
     def __init__(
         self,
         *,
@@ -607,11 +619,107 @@ class GetEvidenceResponse(google.protobuf.message.Message):
         interval_us: builtins.int = ...,
         at_us: builtins.int = ...,
         user_thread: builtins.int = ...,
+        script_groups: collections.abc.Iterable[Global___ScriptGroup] | None = ...,
+        script_calls: collections.abc.Iterable[Global___ScriptCall] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "user_thread", b"user_thread"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "script_calls", b"script_calls", "script_groups", b"script_groups", "stacks", b"stacks", "still", b"still", "user_thread", b"user_thread"]) -> None: ...
 
 Global___GetEvidenceResponse: typing_extensions.TypeAlias = GetEvidenceResponse
+
+@typing.final
+class ScriptGroup(google.protobuf.message.Message):
+    """A group of torch.distributed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    RANKS_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Torch's own name of it: "0"."""
+    description: builtins.str
+    """Its name for people: "world". Empty: it has none."""
+    @property
+    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Its members: ranks in torch's world."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
+        description: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name", "ranks", b"ranks"]) -> None: ...
+
+Global___ScriptGroup: typing_extensions.TypeAlias = ScriptGroup
+
+@typing.final
+class ScriptCall(google.protobuf.message.Message):
+    """A collective that the user's own code has called."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    OPERATION_FIELD_NUMBER: builtins.int
+    DTYPES_FIELD_NUMBER: builtins.int
+    SHAPES_FIELD_NUMBER: builtins.int
+    CALLED_US_FIELD_NUMBER: builtins.int
+    DONE_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Torch's own name of its group."""
+    number: builtins.int
+    """Its number in the group, from 1."""
+    operation: builtins.str
+    """Its kind: "all_reduce"."""
+    called_us: builtins.int
+    """When it was called, by the clock of the rank's host: microseconds since 1970 in UTC."""
+    done: builtins.bool
+    """Whether it is over."""
+    @property
+    def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Dtypes of its inputs, as torch names them: "float32"."""
+
+    @property
+    def shapes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptShape]:
+        """Shapes of its inputs."""
+
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        number: builtins.int = ...,
+        operation: builtins.str = ...,
+        dtypes: collections.abc.Iterable[builtins.str] | None = ...,
+        shapes: collections.abc.Iterable[Global___ScriptShape] | None = ...,
+        called_us: builtins.int = ...,
+        done: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "number", b"number", "operation", b"operation", "shapes", b"shapes"]) -> None: ...
+
+Global___ScriptCall: typing_extensions.TypeAlias = ScriptCall
+
+@typing.final
+class ScriptShape(google.protobuf.message.Message):
+    """A shape."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SIZES_FIELD_NUMBER: builtins.int
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Sizes, outermost first."""
+
+    def __init__(
+        self,
+        *,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["sizes", b"sizes"]) -> None: ...
+
+Global___ScriptShape: typing_extensions.TypeAlias = ScriptShape
 
 @typing.final
 class DiagnoseRequest(google.protobuf.message.Message):

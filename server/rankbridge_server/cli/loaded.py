@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
-from ..core.hold.holds import Holds
+from ..core.script import Script
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
 
 class Loaded(NamedTuple):
-    """The user's code in a rank. `hook`: makes its collectives come to the rank's breakpoints."""
+    """The user's code in a rank. `code`: what it does with torch.distributed; None: there is none."""
 
     functions: Functions | None = None
-    hook: Callable[[Holds], None] = lambda holds: None
+    code: Script | None = None
 
 
 def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:
@@ -30,10 +30,11 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:
     registry = with_built_in(REGISTRY)
     if backend.name not in ("gloo", "nccl"):
         return Loaded(FunctionHost(registry, backend.tensors, None))
-    from ..job import breakpoints, points
+    from ..job import points
     from ..job.interfaces import interface_of
+    from ..job.torch_script import TorchScript
     from ..job.torch_world import TorchWorld
 
     points.begin()
     world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
-    return Loaded(FunctionHost(registry, backend.tensors, world), breakpoints.begin)
+    return Loaded(FunctionHost(registry, backend.tensors, world), TorchScript())

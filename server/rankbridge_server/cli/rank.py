@@ -137,8 +137,8 @@ def _serve(
         settings.straggler_after,
     )
     gang = _Gang(options)
-    functions, hook = loaded(settings.load, backend, host)
-    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed, functions=functions, hook=hook)
+    functions, code = loaded(settings.load, backend, host)
+    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed, functions=functions, code=code)
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     own = {"rank": str(launched.rank)}

@@ -39,6 +39,7 @@ from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .record import Record, Recorded
 from .refs.refs import MAX_ID_BYTES, RefStore
+from .script import NoScript, Script
 from .shared_memory.segments import Segments
 from .task import Call, Task
 
@@ -99,8 +100,8 @@ class Rank:
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
     trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
-    at which line the script of the job is whose process this is; empty: it is no job's. `hook`: called before the first
-    breakpoint is set; makes the user's own collectives come to it.
+    at which line the script of the job is whose process this is; empty: it is no job's. `code`: the user's
+    own, which may use torch.distributed.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Rank:
         trace: Callable[[Task, str], None] | None = None,
         functions: Functions | None = None,
         script: Callable[[], str] = lambda: "",
-        hook: Callable[[Holds], None] = lambda holds: None,
+        code: Script | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -133,7 +134,8 @@ class Rank:
         self._alone = Courier("functions")
         self.events = EventLog()
         self.record = Record(limits.max_record)
-        self.holds = Holds(backend.tensors.find, hook)
+        self.code = code or NoScript()
+        self.holds = Holds(backend.tensors.find, self.code.hold_at)
         self.gang_calls = GangCalls()
         self._metrics = metrics
         self._trace = trace

@@ -61,6 +61,8 @@ class Group:
     ranks: tuple[int, ...]
     backend: str = ""
     description: str = ""
+    has_numbers: bool = True
+    """Whether people know its calls by their numbers; otherwise these say in which order calls came, and no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +147,6 @@ class Evidence:
     """Between both looks."""
     world_size: int
     ranks: tuple[RankEvidence, ...]
-    has_numbers: bool = True
-    """Whether people know calls by their numbers; otherwise these say in which order calls came, and no more."""
     ended_by: str = ""
     """The signal with which somebody has ended the job from outside."""
     notes: tuple[str, ...] = ()

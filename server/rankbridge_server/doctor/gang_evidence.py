@@ -40,7 +40,6 @@ def evidence_of(
         interval_s=interval_s,
         world_size=world_size,
         ranks=tuple(sorted(ranks, key=lambda it: it.rank)),
-        has_numbers=False,
     )
 
 
@@ -180,12 +179,12 @@ def _rank(it: Testimony, book: _Book) -> RankEvidence:
         pid=it.pid,
         host=it.host,
         process=it.process,
-        groups=it.groups,
+        groups=(*it.groups, *it.script_groups),
         threads=_of_the_user(it.threads),
         still=it.still,
         begun=True,
         source="record",
-        calls=book.calls(it.rank),
+        calls=(*book.calls(it.rank), *it.script_calls),
         waiting_s=book.waiting(it.rank),
         late_s=book.late_s.get(it.rank, 0.0),
     )
@@ -225,4 +224,9 @@ def _of_the_user(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
 
 def group_of(name: str, ranks: Iterable[int]) -> Group:
     """A group of a gang, which is known by its name."""
-    return Group(name=name, ranks=tuple(ranks), description=name)
+    return Group(name=name, ranks=tuple(ranks), description=name, has_numbers=False)
+
+
+def script_group_of(name: str, ranks: Iterable[int], description: str) -> Group:
+    """A group of torch.distributed in the ranks of a gang, which may have its own of that name."""
+    return Group(name=f"torch:{name}", ranks=tuple(ranks), description=f"torch:{description or name}")

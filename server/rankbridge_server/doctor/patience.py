@@ -18,9 +18,15 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
     """Seconds that others wait for this rank before that is worth a word."""
     if late is None or late.is_gone or late.is_stopped:
         return base_s
+    calls = late.calls
     if late.source == "record":
-        return max(base_s, _TIMES_LONGEST * late.late_s)
-    times = [it.called_at for it in late.calls if it.called_at is not None]
+        base_s = max(base_s, _TIMES_LONGEST * late.late_s)
+        # Of what controllers have called, the rank is not to blame for pauses.
+        scripts = {it.name for it in late.groups if it.has_numbers}
+        calls = tuple(it for it in calls if it.group in scripts)
+        if not calls:
+            return base_s
+    times = [it.called_at for it in calls if it.called_at is not None]
     if len(times) < _FEW:
         return base_s * BEGINNING
     longest = max(later - earlier for earlier, later in pairwise(times))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..core.activity import Activity
-from .evidence import Group, Process, Thread
+from .evidence import Call, Group, Process, Thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,10 @@ class Testimony:
     """The ranks whose loss ended its generation, with the reason."""
     over: str = ""
     """Why its generation is over. Empty: it is not."""
+    script_groups: tuple[Group, ...] = ()
+    """Those of torch.distributed in its process."""
+    script_calls: tuple[Call, ...] = ()
+    """The newest collectives that the user's own code has called in them, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -239,9 +239,9 @@ class Attachment:
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
         from ..sidecar.sidecar import Sidecar
-        from . import breakpoints
         from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
+        from .torch_script import TorchScript
 
         settings, directory = self._settings, self._private_directory()
         many = len(set(hosts)) > 1
@@ -264,7 +264,7 @@ class Attachment:
         EXPOSED.otherwise(FOUND.by_name)
         functions = FunctionHost(with_built_in(REGISTRY), backend.tensors, None)
         sidecar = Sidecar(
-            identity, backend, links, made, formed=self._formed, functions=functions, hook=breakpoints.begin
+            identity, backend, links, made, formed=self._formed, functions=functions, code=TorchScript()
         )
         if self._stop.is_set():
             sidecar.stop()

@@ -1,8 +1,9 @@
-"""The hook at torch's dispatcher: one in each process."""
+"""What this process calls of torch.distributed: the hook at its dispatcher, one in each process, and how often."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,14 @@ def hook() -> Any:
     from .watch import hook as own
 
     return sys.modules.get(_LOADED_BY_PATH, own)
+
+
+def counts() -> Mapping[str, int]:
+    """How many collectives this rank has begun in each group of torch's, by torch's name."""
+    from torch.distributed import distributed_c10d as c10d
+
+    names = c10d._world.pg_names
+    return {names[group]: begun(group) for group in list(c10d._world.pg_map) if group in names}
 
 
 def begun(group: ProcessGroup) -> int:

@@ -20,7 +20,7 @@ from ..core.errors import BridgeError, unknown_group
 from ..core.generation import Generation
 from ..core.groups.group import WORLD
 from .causes import Causes
-from .dispatch import begun
+from .dispatch import counts
 from .torch_store import TIMEOUT, TorchStore
 
 _IFNAME = "GLOO_SOCKET_IFNAME"
@@ -110,11 +110,7 @@ class TorchWorld:
 
     def counts(self) -> Mapping[str, int]:
         """How many collectives this rank has begun in each group, by torch's name; C++ callers count, too."""
-        return {
-            c10d._world.pg_names[group]: begun(group)
-            for group in list(c10d._world.pg_map)
-            if group in c10d._world.pg_names
-        }
+        return counts()
 
     def explain(self, error: BaseException) -> None:
         """Gives an exception that has left the user's code its cause: why the generation is over, if it is."""

@@ -74,6 +74,7 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         time.sleep(interval)
         if self._rank.user_thread() != user:
             user, at_first = self._rank.user_thread(), None
+        groups, calls = verdicts.pack_script(*self._rank.code.calls())
         return pb.GetEvidenceResponse(
             rank=self._described.DescribeRank(rank_pb.DescribeRankRequest(), context),
             pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
@@ -86,6 +87,8 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
             interval_us=round((time.monotonic() - began) * 1e6),
             at_us=round(time.time() * 1e6),
             user_thread=_native_id(user),
+            script_groups=groups,
+            script_calls=calls,
         )
 
     @answers(pb.DiagnoseResponse, "diagnose")

@@ -19,9 +19,9 @@ def _calling() -> str:
     return ""
 
 
-def _dump(path: str) -> None:
+def found() -> "dict[str, object]":
+    """What torch knows, as JSON has it."""
     import json
-    import os
     import sys
 
     found: dict[str, object] = {}
@@ -42,7 +42,6 @@ def _dump(path: str) -> None:
             found["groups"] = groups
             found["rank"] = module.get_rank() if world.default_pg is not None else None
             found["world_size"] = module.get_world_size() if world.default_pg is not None else None
-        found["calling"] = _calling()
         c10d = sys.modules.get("torch._C._distributed_c10d")
         if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
             trace = c10d._dump_fr_trace_json(True, False)
@@ -51,6 +50,18 @@ def _dump(path: str) -> None:
             found["trouble"] = "this torch has no flight recorder that can be read"
     except BaseException as error:
         found["trouble"] = repr(error)
+    return found
+
+
+def _dump(path: str) -> None:
+    import json
+    import os
+
+    content = found()
+    try:
+        content["calling"] = _calling()
+    except BaseException as error:
+        content["trouble"] = repr(error)
     with open(path + ".part", "w") as file:
-        json.dump(found, file)
+        json.dump(content, file)
     os.rename(path + ".part", path)

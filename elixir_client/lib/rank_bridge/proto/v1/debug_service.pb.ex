@@ -1338,6 +1338,9 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     * `at_us` - When the second look was taken, by the clock of the rank's host: microseconds since 1970 in UTC.
     * `user_thread` - The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
       attached. 0: none does.
+    * `script_groups` - The groups of torch.distributed in the rank's process: of functions, or of the job to which the rank was attached.
+    * `script_calls` - The newest collectives that the user's own code has called there, as torch's flight recorder has them, at most 64 of each
+      group, in their order.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1357,6 +1360,8 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
           interval_us: non_neg_integer(),
           at_us: non_neg_integer(),
           user_thread: non_neg_integer(),
+          script_groups: [V1.ScriptGroup.t()],
+          script_calls: [V1.ScriptCall.t()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1371,6 +1376,8 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
             interval_us: 0,
             at_us: 0,
             user_thread: 0,
+            script_groups: [],
+            script_calls: [],
             __unknown_fields__: []
 
   @impl true
@@ -1394,6 +1401,8 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       Encode.implicit(0x48, :uint64, message.interval_us),
       Encode.implicit(0x50, :uint64, message.at_us),
       Encode.implicit(0x58, :uint64, message.user_thread),
+      Encode.repeated(0x62, {:message, V1.ScriptGroup}, message.script_groups),
+      Encode.repeated(0x6A, {:message, V1.ScriptCall}, message.script_calls),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1451,6 +1460,20 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     %{message | user_thread: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 12, 2, raw, depth) do
+    %{
+      message
+      | script_groups: [Decode.message(V1.ScriptGroup, nil, raw, depth) | message.script_groups]
+    }
+  end
+
+  def __put__(message, 13, 2, raw, depth) do
+    %{
+      message
+      | script_calls: [Decode.message(V1.ScriptCall, nil, raw, depth) | message.script_calls]
+    }
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1461,7 +1484,9 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
   def __flip__(message) do
     %{
       message
-      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+      | script_groups: Enum.reverse(message.script_groups),
+        script_calls: Enum.reverse(message.script_calls),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
     }
   end
 
@@ -1480,7 +1505,313 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       {8, :still, :bool, :implicit},
       {9, :interval_us, :uint64, :implicit},
       {10, :at_us, :uint64, :implicit},
-      {11, :user_thread, :uint64, :implicit}
+      {11, :user_thread, :uint64, :implicit},
+      {12, :script_groups, {:message, V1.ScriptGroup}, :repeated},
+      {13, :script_calls, {:message, V1.ScriptCall}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScriptGroup do
+  @moduledoc """
+  A group of torch.distributed.
+
+  ## Fields
+
+    * `name` - Torch's own name of it: "0".
+    * `ranks` - Its members: ranks in torch's world.
+    * `description` - Its name for people: "world". Empty: it has none.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          ranks: [non_neg_integer()],
+          description: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            ranks: [],
+            description: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.packed(0x12, :uint32, message.ranks),
+      Encode.implicit(0x1A, :string, message.description),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | description: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | ranks: Enum.reverse(message.ranks),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :ranks, :uint32, :repeated},
+      {3, :description, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScriptCall do
+  @moduledoc """
+  A collective that the user's own code has called.
+
+  ## Fields
+
+    * `group` - Torch's own name of its group.
+    * `number` - Its number in the group, from 1.
+    * `operation` - Its kind: "all_reduce".
+    * `dtypes` - Dtypes of its inputs, as torch names them: "float32".
+    * `shapes` - Shapes of its inputs.
+    * `called_us` - When it was called, by the clock of the rank's host: microseconds since 1970 in UTC.
+    * `done` - Whether it is over.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          group: String.t(),
+          number: non_neg_integer(),
+          operation: String.t(),
+          dtypes: [String.t()],
+          shapes: [V1.ScriptShape.t()],
+          called_us: non_neg_integer(),
+          done: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct group: "",
+            number: 0,
+            operation: "",
+            dtypes: [],
+            shapes: [],
+            called_us: 0,
+            done: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.group),
+      Encode.implicit(0x10, :uint64, message.number),
+      Encode.implicit(0x1A, :string, message.operation),
+      Encode.repeated(0x22, :string, message.dtypes),
+      Encode.repeated(0x2A, {:message, V1.ScriptShape}, message.shapes),
+      Encode.implicit(0x30, :uint64, message.called_us),
+      Encode.implicit(0x38, :bool, message.done),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | number: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | operation: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | dtypes: [Decode.value(:string, raw) | message.dtypes]}
+  end
+
+  def __put__(message, 5, 2, raw, depth) do
+    %{message | shapes: [Decode.message(V1.ScriptShape, nil, raw, depth) | message.shapes]}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | called_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | done: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | dtypes: Enum.reverse(message.dtypes),
+        shapes: Enum.reverse(message.shapes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :group, :string, :implicit},
+      {2, :number, :uint64, :implicit},
+      {3, :operation, :string, :implicit},
+      {4, :dtypes, :string, :repeated},
+      {5, :shapes, {:message, V1.ScriptShape}, :repeated},
+      {6, :called_us, :uint64, :implicit},
+      {7, :done, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScriptShape do
+  @moduledoc """
+  A shape.
+
+  ## Fields
+
+    * `sizes` - Sizes, outermost first.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          sizes: [non_neg_integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct sizes: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.packed(0x0A, :uint64, message.sizes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:uint64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:uint64, raw, message.sizes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :sizes, :uint64, :repeated}
     ]
   end
 end
