@@ -17,6 +17,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, GangError, InvalidArgumentError, Verdict
+from rankbridge_server.job.outside import stacks
 
 SIZE = 4
 PATIENCE_S = 0.3
@@ -202,7 +203,8 @@ def test_a_bundle_of_a_gang_that_is_wrong_is_refused(
 
 
 TRAINING = """
-import time
+import ctypes
+import os
 
 import rankbridge_server
 import torch
@@ -224,6 +226,21 @@ def train(path: str):
     return step
 
 
+def read_in_c(fifo):
+    # With Python's lock, which `ctypes.CDLL` would give back.
+    ctypes.PyDLL(None).read(fifo, ctypes.create_string_buffer(1), ctypes.c_size_t(1))
+
+
+@rankbridge_server.function
+def keep_the_lock(path: str):
+    for step in range(1, 6):
+        if dist.get_rank() == 2 and step == 4:
+            # Opened for both, so that it does not wait here.
+            read_in_c(os.open(path, os.O_RDWR))
+        dist.all_reduce(torch.zeros(4))
+    return step
+
+
 @rankbridge_server.function
 def differ(path: str):
     for _ in range(3):
@@ -239,7 +256,8 @@ def differ(path: str):
 def training(tmp_path: Path) -> Iterator[RunningGang]:
     app = tmp_path / "app.py"
     app.write_text(TRAINING)
-    with up(tmp_path, SIZE, "gloo", ["--load", str(app)]) as running:
+    # A rank that says nothing is not lost at once.
+    with up(tmp_path, SIZE, "gloo", ["--load", str(app), "--heartbeat-misses", "600"]) as running:
         yield running
 
 
@@ -275,3 +293,23 @@ def test_collectives_of_a_function_that_differ_are_found_and_are_forgotten_with_
         with pytest.raises(GangError):
             differing.result()
         assert gang.diagnose(patience=PATIENCE_S).is_healthy
+
+
+@pytest.mark.skipif(stacks.program() is None, reason="py-spy is not installed")
+def test_of_a_rank_in_which_nothing_can_run_the_line_is_read_from_outside(
+    training: RunningGang, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "data"
+    os.mkfifo(fifo)
+    with rankbridge.connect(training.description, timeout=60.0) as gang:
+        steps = gang.function("keep_the_lock").start(str(fifo))
+        verdict = found(gang, "never_called")
+        (culprit,) = verdict.culprits
+        assert (culprit.rank, culprit.condition, culprit.pid) == (2, "gil_held", training.pids[2])
+        assert culprit.host
+        assert [(it.function, Path(it.file).name) for it in culprit.stack] == [
+            ("read_in_c", "app.py"),
+            ("keep_the_lock", "app.py"),
+        ]
+        fifo.write_text("x")
+        assert steps.result() == [5] * SIZE

@@ -19,6 +19,7 @@ from ..core.rank import Identity
 from ..core.reread import Reread
 from ..core.tokens import Tokens
 from ..job.loading import LoadError
+from ..job.outside import stacks
 from ..sidecar import endpoints, traces
 from ..sidecar.logs import begin as begin_logs
 from ..sidecar.runtime_dir import GANG, UntrustedDirectory, runtime_dir
@@ -138,7 +139,16 @@ def _serve(
     )
     gang = _Gang(options)
     functions, code = loaded(settings.load, backend, host)
-    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed, functions=functions, code=code)
+    sidecar = Sidecar(
+        identity,
+        backend,
+        links,
+        settings,
+        formed=gang.formed,
+        functions=functions,
+        code=code,
+        look_inside=stacks.threads,
+    )
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     own = {"rank": str(launched.rank)}

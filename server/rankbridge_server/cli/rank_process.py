@@ -16,6 +16,7 @@ from ..core.errors import BridgeError
 from ..core.limits import Limits
 from ..core.rank import Identity
 from ..job.loading import LoadError
+from ..job.outside import stacks
 from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
 from ..sidecar.logs import begin as begin_logs
@@ -100,7 +101,7 @@ def _run_rank(
         lost = partial(line.try_send, Suspect())
         functions, code = loaded(settings.load, backend, "127.0.0.1")
         ours = replace(settings, limits=limits)
-        return Sidecar(identity, backend, links, ours, lost, _report(line), functions, code)
+        return Sidecar(identity, backend, links, ours, lost, _report(line), functions, code, stacks.threads)
 
     _serve(lambda: [sidecar()], line)
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..core.activity import Doing
+from .conditions import gil_holder
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Evidence, Group, Process, RankEvidence, Thread
+from .stacks import is_users
 from .testimony import Admission, Operation, Silence, Testimony
 from .verdict import Condition
 
@@ -204,13 +206,25 @@ def _silent(it: Silence, book: _Book) -> RankEvidence:
     made = RankEvidence(
         rank=it.rank,
         pid=it.pid,
+        host=it.host,
         process=it.process,
+        threads=_of_the_user(_users_first(it.threads)),
+        still=it.still,
         source="record",
         calls=book.calls(it.rank),
         waiting_s=book.waiting(it.rank),
     )
-    down = made.is_gone or made.is_stopped
-    return made if down else replace(made, says=Condition.SILENT.value)
+    is_known = made.is_gone or made.is_stopped or gil_holder(made) is not None
+    return made if is_known else replace(made, says=Condition.SILENT.value)
+
+
+def _users_first(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+    """The thread first that holds Python's lock; otherwise one that runs the user's code."""
+
+    def order(it: Thread) -> tuple[bool, bool]:
+        return not it.owns_gil, not any(is_users(frame) for frame in it.frames)
+
+    return tuple(sorted(threads, key=order))
 
 
 def _of_the_user(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:

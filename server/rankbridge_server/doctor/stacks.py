@@ -69,6 +69,11 @@ def in_teardown(rank: RankEvidence) -> bool:
     )
 
 
+def is_users(frame: Frame) -> bool:
+    """Whether it is of the user's own code: of no library, and not ours."""
+    return not _LIBRARY.search(frame.file) and "/rankbridge_server/" not in frame.file
+
+
 def own(frames: Sequence[Frame]) -> tuple[Frame, ...]:
     """Frames of the job's own code, innermost first; all frames if none is."""
     mine = tuple(it for it in frames if not _LIBRARY.search(it.file))

@@ -69,8 +69,15 @@ class Testimony:
 
 @dataclass(frozen=True, kw_only=True)
 class Silence:
-    """A rank that has not answered, with what its host says of its process. `pid`: None: not known."""
+    """A rank that has not answered, with what its host says of its process. `pid`: None: not known.
+
+    `threads`: those that run Python, as they are read from outside; none: they were not. `still`: whether all of them
+    were at the same places in both looks.
+    """
 
     rank: int
     pid: int | None = None
+    host: str = ""
     process: Process
+    threads: tuple[Thread, ...] = ()
+    still: bool | None = None

@@ -241,6 +241,7 @@ class Attachment:
         from ..sidecar.sidecar import Sidecar
         from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
+        from .outside import stacks
         from .torch_script import TorchScript
 
         settings, directory = self._settings, self._private_directory()
@@ -264,7 +265,14 @@ class Attachment:
         EXPOSED.otherwise(FOUND.by_name)
         functions = FunctionHost(with_built_in(REGISTRY), backend.tensors, None)
         sidecar = Sidecar(
-            identity, backend, links, made, formed=self._formed, functions=functions, code=TorchScript()
+            identity,
+            backend,
+            links,
+            made,
+            formed=self._formed,
+            functions=functions,
+            code=TorchScript(),
+            look_inside=stacks.threads,
         )
         if self._stop.is_set():
             sidecar.stop()

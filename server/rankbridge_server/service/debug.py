@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
 import grpc
@@ -18,9 +18,10 @@ from rankbridge.v1 import (
     rank_service_pb2 as rank_pb,
 )
 
-from ..core.processes import Look, look, memory
+from ..core.processes import GONE, Look, look, memory
 from ..core.rank import Rank
 from ..core.record import Recorded
+from ..doctor.evidence import Thread
 from ..doctor.looks import between
 from ..doctor.patience import PATIENCE_S
 from ..doctor.testimony import Silence, Testimony
@@ -33,14 +34,25 @@ from .wire import verdicts
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
 _MOST_OPERATIONS = 1_000
+_MOST_INSIDE = 16
+"""Ranks that do not answer whose stacks are read: each takes 0.1 s."""
+
+
+LookInside = Callable[[int, Mapping[int, str]], Sequence[Thread]]
 
 
 class DebugServicer(OfRank, stub.DebugServiceServicer):
-    """The record, the stacks and the process of one rank; verdicts on its gang. `described`: describes the rank."""
+    """The record, the stacks and the process of one rank; verdicts on its gang. `described`: describes the rank.
 
-    def __init__(self, rank: Rank, described: RankServicer) -> None:
+    `look_inside`: gives the threads of another process of this host, by its pid and the states of its threads.
+    """
+
+    def __init__(
+        self, rank: Rank, described: RankServicer, look_inside: LookInside = lambda pid, states: ()
+    ) -> None:
         super().__init__(rank)
         self._described = described
+        self._look_inside = look_inside
 
     def GetRecord(self, request: pb.GetRecordRequest, context: grpc.ServicerContext) -> pb.GetRecordResponse:
         """Gives the record."""
@@ -108,14 +120,33 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
     ) -> list[Silence]:
         """Ranks that have not answered, with two looks at those whose process is of this host."""
         pids = {rank: self._rank.pid_of(rank) for rank in ranks}
-        before = {rank: look(pid) for rank, pid in pids.items() if pid}
+        inside = [rank for rank, pid in pids.items() if pid][:_MOST_INSIDE]
+        before = {rank: self._seen(pid, rank in inside) for rank, pid in pids.items() if pid}
         if before:
             time.sleep(min(interval_s, _MOST_INTERVAL_MS / 1000))
         found = []
         for rank, pid in pids.items():
-            process = between(before[rank], look(pid)) if pid else between(_UNSEEN, _UNSEEN)
-            found.append(Silence(rank=rank, pid=pid or None, process=process))
+            if not pid:
+                found.append(Silence(rank=rank, process=between(_UNSEEN, _UNSEEN)))
+                continue
+            (first, was), (second, threads) = before[rank], self._seen(pid, rank in inside)
+            still = [it.frames for it in was] == [it.frames for it in threads]
+            found.append(
+                Silence(
+                    rank=rank,
+                    pid=pid,
+                    host=self._described.host,
+                    process=between(first, second),
+                    threads=threads,
+                    still=still,
+                )
+            )
         return found
+
+    def _seen(self, pid: int, inside: bool) -> tuple[Look, tuple[Thread, ...]]:
+        seen = look(pid)
+        there = inside and seen.state not in (GONE, "Z")
+        return seen, tuple(self._look_inside(pid, seen.threads or {})) if there else ()
 
 
 _UNSEEN = Look(state="?")

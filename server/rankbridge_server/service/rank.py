@@ -35,7 +35,7 @@ class RankServicer(OfRank, stub.RankServiceServicer):
         super().__init__(rank)
         self._endpoints = endpoints
         self._tokens = tokens
-        self._host = socket.gethostname()
+        self.host = socket.gethostname()
         self._version = version("rankbridge")
         self._abilities = wire.pack_abilities(OPERATIONS, rank.backend)
 
@@ -49,7 +49,7 @@ class RankServicer(OfRank, stub.RankServiceServicer):
             world_size=description.world_size,
             local_rank=self._rank.identity.local_rank,
             pid=os.getpid(),
-            host=self._host,
+            host=self.host,
             backend=self._rank.backend.name,
             generation=description.number,
             generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{description.state.name}"),

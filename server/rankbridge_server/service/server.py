@@ -26,7 +26,7 @@ from ..core.hold.holds import MAX_BREAKPOINTS
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
 from .audited import Audited
-from .debug import DebugServicer
+from .debug import DebugServicer, LookInside
 from .functions import FunctionServicer
 from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
@@ -96,7 +96,8 @@ class Server:
     Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
     TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP or an
     abstract unix socket shows one, or has a client certificate of a name in `certificates`; other unix sockets are for
-    this user alone. `endpoints` tells where, after construction. Raises OSError when an address cannot be had.
+    this user alone. `look_inside`: as of `DebugServicer`. `endpoints` tells where, after construction. Raises OSError
+    when an address cannot be had.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Server:
         tokens: Callable[[], Tokens] | None = None,
         certificates: Mapping[str, Role] | None = None,
         audit: Audit | None = None,
+        look_inside: LookInside = lambda pid, states: (),
     ) -> None:
         streams = MAX_WATCHES + MAX_READERS + MAX_STREAMS + MAX_BREAKPOINTS
         self._pool = ThreadPoolExecutor(max_pending + streams + SPARE_THREADS, thread_name_prefix="rpc")
@@ -119,6 +121,7 @@ class Server:
         self._gang = GangServicer(rank, dialling)
         self._services: list[str] = []
         self._audit = audit
+        self._look_inside = look_inside
         self._tokens = tokens
         self._by_unix = self._serving(rank, [] if audit is None else [Audited(audit)])
         self._by_tcp = (
@@ -164,7 +167,7 @@ class Server:
             servicer(rank, objects.ObjectServiceServicer, OBJECTS),
             servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
             self._gang,
-            DebugServicer(rank, described),
+            DebugServicer(rank, described, self._look_inside),
             FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),

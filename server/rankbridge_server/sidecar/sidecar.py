@@ -18,6 +18,7 @@ from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..core.script import Script
+from ..service.debug import LookInside
 from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
 from . import logs, traces
@@ -39,11 +40,12 @@ class Sidecar:
         formed: Callable[[int], object] = lambda generation: None,
         functions: Functions | None = None,
         code: Script | None = None,
+        look_inside: LookInside = lambda pid, states: (),
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
 
         `functions`: the user's own; None: there are none. `code`: of the user's, which may use
-        torch.distributed; None: there is none.
+        torch.distributed; None: there is none. `look_inside`: gives the threads of other processes of this host.
         """
         if settings.own_process:
             _open_many_files()
@@ -80,6 +82,7 @@ class Sidecar:
             tokens=tokens,
             certificates=tls().roles if tls else None,
             audit=audit,
+            look_inside=look_inside,
         )
         self._rank.events.notes.append(logs.log_event)
         self._rank.events.notes.append(lambda it: formed(it.generation) if it.kind is Kind.FORMED else None)

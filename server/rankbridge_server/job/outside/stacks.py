@@ -39,6 +39,11 @@ def program() -> str | None:
     return str(beside) if beside.exists() else shutil.which("py-spy")
 
 
+def threads(pid: int, states: Mapping[int, str]) -> tuple[Thread, ...]:
+    """Its threads; none if they cannot be read."""
+    return read(pid, states).threads
+
+
 def read(pid: int, states: Mapping[int, str]) -> Stacks:
     """Its stacks. `states`: of its threads, by number."""
     command = program()
