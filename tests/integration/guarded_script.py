@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import FileStore, TCPStore
+from torch.distributed.device_mesh import init_device_mesh
 
 from rankbridge_server import GuardError
 from rankbridge_server.job import watch
@@ -54,6 +55,30 @@ def parts(rank: int) -> None:
     """Rank 1 gathers from parts of other sizes than the others do."""
     own = torch.ones(3 if rank == 1 else 2)
     dist.all_gather([torch.empty_like(own) for _ in range(dist.get_world_size())], own)
+
+
+def membership(rank: int) -> None:
+    """Rank 3 makes a group of others."""
+    dist.new_group([0, 2] if rank == 3 else [0, 1])
+
+
+def no_group(rank: int) -> None:
+    """Rank 2 makes no group."""
+    if rank == 2:
+        dist.all_reduce(torch.ones(4))
+    else:
+        dist.new_group([1, 0])
+
+
+def groups(rank: int) -> None:
+    """Nothing is wrong: the same groups, one by its members alone, a mesh, and a collective in each."""
+    pair = dist.new_group([1, 0] if rank else [0, 1])
+    others = dist.new_group([2, 3])
+    dist.all_reduce(torch.ones(1), group=pair if rank < 2 else others)
+    if rank > 1:
+        dist.all_reduce(torch.ones(1), group=dist.new_group([2, 3], use_local_synchronization=True))
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    dist.all_reduce(torch.ones(1), group=mesh.get_group("dp"))
 
 
 def asynchronous(rank: int) -> None:

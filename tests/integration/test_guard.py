@@ -15,8 +15,11 @@ from rankbridge_server.job.guard.crossings import Wait, crossing
 SCRIPT = Path(__file__).parent / "guarded_script.py"
 SIZE = 4
 TIMEOUT_S = 5.0
-AGREE = ("late", "threads", "right")
-DISAGREE = ("op", "root", "dtype", "shape", "order", "parts", "asynchronous", "missing", "crossed", "circle")
+AGREE = ("late", "threads", "groups", "right")
+DISAGREE = (
+    *("op", "root", "dtype", "shape", "order", "parts", "membership", "no_group", "asynchronous"),
+    *("missing", "crossed", "circle"),
+)
 
 Said = dict[str, Any]
 
@@ -70,6 +73,11 @@ def test_nothing_is_said_of_what_is_right(by_name: dict[str, list[Said]], name: 
         ("shape", ["ranks 0-1: float32[4] sum", "ranks 2-3: float32[5] sum"]),
         ("order", ["ranks 0-1, 3: barrier at", "rank 2:       all_reduce float32[1] sum at"]),
         ("parts", ["ranks 0, 2-3: float32[2] tensors=4", "rank 1:       float32[3] tensors=4"]),
+        ("membership", ["ranks 0-2: ranks=[0, 1]", "rank 3:    ranks=[0, 2]"]),
+        (
+            "no_group",
+            ["ranks 0-1, 3: new_group ranks=[0, 1] at", "rank 2:       all_reduce float32[4] sum at"],
+        ),
         ("asynchronous", ["rank 3:    float32[4] max"]),
         ("twice", ["rank 3:    float32[4] max"]),
     ],

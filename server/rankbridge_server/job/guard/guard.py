@@ -72,9 +72,13 @@ class Guard:
 
         Sends and receives are not admitted: either may wait for the other, or not. Nor is what a forked process calls.
         """
-        if call.kind in _POINT_TO_POINT or len(call.ranks) < 2 or self._was_forked:
-            return
-        self._of_now().admit(call)
+        if call.kind not in _POINT_TO_POINT:
+            self.admit_as(call, contract_of(call))
+
+    def admit_as(self, call: NextCall, contract: str) -> None:
+        """The same of a call with this contract, whatever its kind."""
+        if len(call.ranks) > 1 and not self._was_forked:
+            self._of_now().admit(call, contract)
 
     def _of_now(self) -> _World:
         """What belongs to the default group that there is now."""
@@ -130,11 +134,11 @@ class _World:
             self._meeting.links.remove_group(key)
         self._meeting.end()
 
-    def admit(self, call: NextCall) -> None:
+    def admit(self, call: NextCall, contract: str) -> None:
         """Waits for a call's members. Raises GuardError."""
         member = self._member(call)
         with member.lock:
-            arrival = Arrival(member.passed, "", contract_of(call), self._timeout, b"", call.site)
+            arrival = Arrival(member.passed, "", contract, self._timeout, b"", call.site)
             verdict = self._verdict(call, member, arrival)
             if verdict.ruling is Ruling.GO:
                 member.passed += 1

@@ -46,5 +46,8 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
 def _guarding(timeout: float) -> Callable[[NextCall], None]:
     # With all that the links import. Where this folder was loaded by its path, rankbridge may not be installed.
     from rankbridge_server.job.guard.guard import Guard
+    from rankbridge_server.job.guard.new_groups import guard_new_groups
 
-    return Guard(timeout).admit
+    guard = Guard(timeout)
+    guard_new_groups(guard.admit_as)
+    return guard.admit
