@@ -1,6 +1,7 @@
 defmodule RankBridge.HeldCall do
   @moduledoc """
-  A call that a rank holds at a breakpoint, see `RankBridge.Hold`. As text (`to_string/1`) it is a line for people.
+  A call that a rank holds at a breakpoint, see `RankBridge.Hold`. As text (`to_string/1`) it is a line for people:
+  "rank 2 is held before all_reduce world#1200 at train.py:88: NaN in input 0".
 
   * `held_id` - its number among what the rank has held
   * `breakpoint` - number of the breakpoint on the rank

@@ -4,12 +4,14 @@ defmodule RankBridge.Hold do
 
       alias RankBridge.Hold
 
-      {:ok, hold} = Hold.open(MyGang, caller: :script, has: :nan)
-      {:ok, [call]} = Hold.wait(hold, ranks: 1, timeout: 600_000)
+      {:ok, hold} = Hold.open(gang, operation: :all_reduce, has: :nan)
+      adding = Task.async(fn -> RankBridge.all_reduce(gang, refs, timeout: 600_000) end)
+      {:ok, [call]} = Hold.wait(hold, ranks: 1)
       IO.puts(call)
-      # rank 2 is held before all_reduce world#1200 at train.py:88: NaN in input 0
-      {:ok, [look]} = Hold.inspect_held(hold, count: 4)
+      # rank 2 is held before all_reduce world#1: NaN in input 0
+      {:ok, [%{inputs: [input]}]} = Hold.inspect_held(hold, count: 4)
       {:ok, 1} = Hold.resume(hold)
+      {:ok, sums} = Task.await(adding)
       :ok = Hold.close(hold)
 
   Both operations of controllers and what the user's own code calls of torch.distributed are held. A held call is not longer in
@@ -94,8 +96,8 @@ defmodule RankBridge.Hold do
   @doc """
   Waits until ranks are held, and gives the calls that they hold, by rank.
 
-  Option `:ranks`: how many ranks, or a list of them; default: all on which the breakpoint is set. `:deadline_exceeded`: they were not held in time; `got`
-  says which were. If too few ranks are left, the error is that of `ended/1`.
+  Option `:ranks`: how many ranks, or a list of them; default: all on which the breakpoint is set. `:deadline_exceeded`: they were
+  not held in time; `got` says which were. If too few ranks are left, the error is that of `ended/1`.
   """
   spec_with_bang wait(t(), keyword()) :: [HeldCall.t()]
 
@@ -184,7 +186,7 @@ defmodule RankBridge.Hold do
   Lets the held calls fail, without being made. Gives how many they were.
 
   Operations fail with `:aborted`, having done nothing; in the user's own code, the call raises
-  `rankbridge_server.BreakpointError`. Option `:message`: what the errors say.
+  `rankbridge_server.BreakpointError`. Others that are not held may wait for these ranks. Option `:message`: what the errors say.
   """
   spec_with_bang fail(t(), keyword()) :: non_neg_integer()
 

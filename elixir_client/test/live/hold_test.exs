@@ -3,6 +3,7 @@ defmodule RankBridge.LiveHoldTest do
 
   use ExUnit.Case, async: true
 
+  import ExUnit.CaptureIO
   import RankBridge.Test.Soon
 
   alias RankBridge.{Doctor, Error, Gang, HeldCall, Hold, Inspection, Tensor}
@@ -269,6 +270,57 @@ defmodule RankBridge.LiveHoldTest do
       assert {:error, %Error{reason: :unavailable, operation: operation} = error} = closed
       assert error.message == "the breakpoint is closed" and operation != ""
     end
+  end
+
+  # Another VM, with the code of this one, which holds ranks.
+  @program """
+  {:ok, _apps} = Application.ensure_all_started(:rank_bridge)
+  {:ok, gang} = RankBridge.Gang.start_link(endpoints_file: hd(System.argv()))
+  hold = RankBridge.Hold.open!(gang, operation: :all_reduce, timeout: 60_000)
+  IO.puts("set")
+  RankBridge.Hold.wait!(hold, timeout: 60_000)
+  IO.puts("held")
+  receive do
+    :end -> :ok
+  end
+  """
+
+  @tag timeout: 180_000
+  test "so does the end of its VM, by kill -9", %{gang: gang, ranks: ranks} do
+    refs = numbers(gang)
+
+    port =
+      Port.open({:spawn_executable, System.find_executable("elixir")}, [
+        :binary,
+        line: 10_000,
+        args:
+          ["-pa", Path.join(Mix.Project.build_path(), "lib/*/ebin"), "-e", @program] ++
+            [ranks.file]
+      ])
+
+    assert_receive {^port, {:data, {:eol, "set"}}}, 60_000
+    adding = adding(gang, refs)
+    assert_receive {^port, {:data, {:eol, "held"}}}, 60_000
+    {:os_pid, vm} = Port.info(port, :os_pid)
+    assert Task.yield(adding, 0) == nil
+    OsProcess.kill(vm)
+    assert sums(gang, adding) == List.duplicate([3.0, 3.0, 3.0], @size)
+  end
+
+  test "the documentation's example does what it says", %{gang: gang} do
+    {:docs_v1, _, _, _, %{"en" => text}, _, _} = Code.fetch_docs(Hold)
+    lines = for "    " <> line <- String.split(text, "\n"), do: line
+    refs = RankBridge.put!(gang, [[1.0], [2.0], [:nan]])
+    given = [gang: gang, refs: refs]
+
+    {{:ok, binding}, printed} =
+      with_io(fn -> {:ok, lines |> Enum.join("\n") |> Code.eval_string(given) |> elem(1)} end)
+
+    assert printed =~ ~r/^rank 2 is held before all_reduce world#\d+.*: NaN in input 0\n$/
+    assert {binding[:input].nans, binding[:input].elements} == {1, 1}
+
+    assert [[:nan], [:nan], [:nan]] ==
+             gang |> RankBridge.get!(binding[:sums]) |> Enum.map(&Tensor.to_list/1)
   end
 
   test "its events say what is held, and how it was let go", %{gang: gang} do

@@ -188,7 +188,8 @@ defmodule RankBridge.Hold.Keeper do
   end
 
   defp answer(:set, state) do
-    silent = Enum.reject(state.ranks, &(is_map_key(state.numbers, &1) or state.ended[&1] != nil))
+    heard = Map.merge(state.numbers, state.ended)
+    silent = Enum.reject(state.ranks, &is_map_key(heard, &1))
 
     cond do
       silent != [] -> :none
@@ -218,8 +219,8 @@ defmodule RankBridge.Hold.Keeper do
 
   defp late(:set, state) do
     silent = for rank <- state.ranks, not is_map_key(state.numbers, rank), do: rank
-    ended = Map.new(silent, &{&1, state.ended[&1] || not_set(&1)})
-    {:error, outcomes(%{state | ended: Map.merge(ended, state.ended)})}
+    ended = Map.merge(Map.new(silent, &{&1, not_set(&1)}), state.ended)
+    {:error, outcomes(%{state | ended: ended})}
   end
 
   defp late(_wanted, state), do: {:late, calls(state)}
