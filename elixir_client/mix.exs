@@ -167,6 +167,11 @@ defmodule RankBridge.MixProject do
         RankBridge.LiveDashboard,
         RankBridge.Telemetry
       ],
+      Breakpoints: [
+        RankBridge.HeldCall,
+        RankBridge.Hold,
+        RankBridge.Inspection
+      ],
       Tests: [
         RankBridge.Case,
         RankBridge.Case.Left,

@@ -49,7 +49,7 @@ defmodule RankBridge do
     * `RankBridge.NamedTensors` - tensors that the ranks' processes show under names
     * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves;
-      `RankBridge.Doctor` - what is wrong with them
+      `RankBridge.Doctor` - what is wrong with them; `RankBridge.Hold` - breakpoints
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
     * `RankBridge.Case` - real ranks for tests in ExUnit
 

@@ -7,7 +7,7 @@ defmodule RankBridge.TelemetryTest do
   alias RankBridge.Proto.V1
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
-  alias RankBridge.{Calls, Entry, Error, Gang, Telemetry, Verdict}
+  alias RankBridge.{Calls, Entry, Error, Gang, HeldCall, Telemetry, Verdict}
 
   # What other tests' gangs emit meanwhile does not count.
   @gang __MODULE__
@@ -54,6 +54,9 @@ defmodule RankBridge.TelemetryTest do
     Telemetry.mismatch(@gang, @error)
     Telemetry.straggler(@gang, %Event{kind: :straggler, ranks: [1], waited_us: 1_500})
     Telemetry.verdict(@gang, Verdict.from_proto(%V1.Verdict{}), 250)
+    call = HeldCall.from_proto(%V1.HeldCall{rank: 1})
+    Telemetry.held(@gang, call)
+    Telemetry.let_go(@gang, call, :step, 250)
   end
 
   test "every one has exactly its measurements and its metadata" do

@@ -56,6 +56,18 @@ defmodule RankBridge.Telemetry do
       measurements: [:duration],
       metadata: [:gang, :kind, :ranks, :verdict],
       when: "`RankBridge.Doctor.diagnose/2` has given a verdict"
+    },
+    %{
+      name: [:rank_bridge, :rank, :held],
+      measurements: [],
+      metadata: [:gang, :rank, :group, :operation, :operation_id, :held_call],
+      when: "a breakpoint of this program holds a rank (`RankBridge.Hold`)"
+    },
+    %{
+      name: [:rank_bridge, :rank, :let_go],
+      measurements: [:duration],
+      metadata: [:gang, :rank, :group, :operation, :operation_id, :held_call, :action],
+      when: "a rank that was held was let go"
     }
   ]
 
@@ -122,7 +134,7 @@ defmodule RankBridge.Telemetry do
   #{@table}
 
   Every measurement is a time in native units. Handlers run in the process in which the event happens: the caller's
-  (for several ranks at once also processes of the call), or the gang's. An event always has all of its metadata:
+  (for several ranks at once also processes of the call), the gang's, or a breakpoint's. An event always has all of its metadata:
 
     * `gang` - of `[:rank_bridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
       it has none
@@ -144,6 +156,8 @@ defmodule RankBridge.Telemetry do
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`; of `[:rank_bridge, :gang, :verdict]`, `kind` is what is wrong,
       a `t:RankBridge.Verdict.kind/0`
     * `verdict` - the `RankBridge.Verdict`
+    * `held_call` - the `RankBridge.HeldCall`; `action` - how it was let go: `:continue`, `:step`, `:skip` or `:fail`; `:continue`
+      also if its caller has given it up, or its breakpoint or its rank has gone
 
   A function has one span, also if it is made of others: `RankBridge.Averaging.average/3` has no span of `:coalesce`. Calls in a caller's
   own function, as in `RankBridge.Graphs.graph_capture/4`, have spans of their own. A function with
@@ -156,7 +170,7 @@ defmodule RankBridge.Telemetry do
   Every event checks whether `:telemetry` is loaded: a program that attaches a handler has loaded it.
   """
 
-  alias RankBridge.{Error, Gang, Verdict}
+  alias RankBridge.{Error, Gang, HeldCall, Verdict}
   alias RankBridge.Telemetry.{Log, Metrics, OldNames}
 
   # `Logger.levels/0` is newer than the oldest Elixir that this works with.
@@ -210,6 +224,7 @@ defmodule RankBridge.Telemetry do
   | the gang has not recovered | `:error` |
   | ranks keep others waiting | `:warning`; `:info` once they have come |
   | a verdict on the gang | `:warning`; `:debug` if it is healthy |
+  | a breakpoint holds a rank, or lets it go | `:info` |
 
   The argument is a level, or options:
 
@@ -401,6 +416,24 @@ defmodule RankBridge.Telemetry do
     ranks = for culprit <- verdict.culprits, do: culprit.rank
     metadata = %{gang: gang, kind: verdict.kind, ranks: ranks, verdict: verdict}
     single([:rank_bridge, :gang, :verdict], metadata, %{duration: duration})
+  end
+
+  @doc "A breakpoint holds a rank."
+  @spec held(Gang.gang(), HeldCall.t()) :: :ok
+  def held(gang, %HeldCall{} = call),
+    do: single([:rank_bridge, :rank, :held], at_breakpoint(gang, call))
+
+  @doc "A rank that was held was let go. `duration`: how long it was held, in native units."
+  @spec let_go(Gang.gang(), HeldCall.t(), atom(), integer()) :: :ok
+  def let_go(gang, %HeldCall{} = call, action, duration) do
+    metadata = gang |> at_breakpoint(call) |> Map.put(:action, action)
+    single([:rank_bridge, :rank, :let_go], metadata, %{duration: duration})
+  end
+
+  defp at_breakpoint(gang, call) do
+    call
+    |> Map.take([:rank, :group, :operation, :operation_id])
+    |> Map.merge(%{gang: gang, held_call: call})
   end
 
   defp formed({:ok, formed} = result),

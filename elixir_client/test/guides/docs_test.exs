@@ -3,6 +3,8 @@ defmodule RankBridge.DocsTest do
 
   use ExUnit.Case, async: true
 
+  import ExUnit.CaptureIO
+
   alias RankBridge.{Gang, Tensor}
   alias RankBridge.Test.LiveRanks
 
@@ -48,6 +50,7 @@ defmodule RankBridge.DocsTest do
     "gang_calls.md" => 2,
     "groups_and_meshes.md" => 1,
     "harness.md" => 1,
+    "hold.md" => 1,
     "objects.md" => 1,
     "point_to_point.md" => 1,
     "programs.md" => 1,
@@ -110,6 +113,20 @@ defmodule RankBridge.DocsTest do
 
     assert {[1, 2, 3], _variables} =
              run(String.replace(three, "IO.inspect(value)", "value"), ranks)
+  end
+
+  @tag timeout: 120_000
+  test "the example of breakpoints", %{ranks: ranks} do
+    assert [program] = programs("hold.md")
+    {{:ok, variables}, printed} = with_io(fn -> {:ok, elem(run(program, ranks), 1)} end)
+
+    for {line, rank} <- printed |> String.split("\n", trim: true) |> Enum.with_index(),
+        do: assert(line =~ ~r/^rank #{rank} is held before all_reduce world#\d+.*: breakpoint$/)
+
+    assert length(variables.calls) == 4
+    assert {variables.most, variables.place} == {[2.0, 2.0, 2.0, 3.0], 0}
+    sums = RankBridge.get!(variables.gang, variables.sums)
+    assert Enum.map(sums, &Tensor.to_list/1) == List.duplicate([6.0, 8.0], 4)
   end
 
   @tag timeout: 120_000

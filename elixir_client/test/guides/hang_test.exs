@@ -30,7 +30,7 @@ defmodule RankBridge.HangGuideTest do
     [module] = programs("python")
     File.write!(Path.join(directory, "app.py"), module)
 
-    [start, work, ask, data, go_on, watchman] =
+    [start, work, ask, data, go_on, look, let_go, watchman] =
       Enum.map(programs("elixir"), &adapted(&1, directory))
 
     {_batches, binding} = Code.eval_string(start, [])
@@ -52,6 +52,11 @@ defmodule RankBridge.HangGuideTest do
     {healthy, binding} = Code.eval_string(go_on, binding)
     assert healthy
     assert length(binding[:failed]) == length(workers)
+
+    {looked, binding} = Code.eval_string(look, binding)
+    assert looked == {2, "NaN in input 0", 1, [:nan]}
+    {{:ok, sums}, binding} = Code.eval_string(let_go, binding)
+    assert length(sums) == 4
 
     [{watching, _beam}] = Code.compile_string(String.replace(watchman, ~r/^:ok = .*\n/, ""))
     test = self()

@@ -6,7 +6,7 @@ defmodule RankBridge.Telemetry.LogTest do
 
   import ExUnit.CaptureLog
 
-  alias RankBridge.{Error, JSON, Telemetry, Verdict}
+  alias RankBridge.{Error, HeldCall, JSON, Telemetry, Verdict}
   alias RankBridge.Proto.V1
   alias RankBridge.Test.Telemetry, as: Watch
 
@@ -60,6 +60,13 @@ defmodule RankBridge.Telemetry.LogTest do
     Telemetry.verdict(MyGang, Verdict.from_proto(proto), 250)
   end
 
+  defp held do
+    call = %V1.HeldCall{rank: 3, operation: "all_reduce", group: "tp", number: 7, why: "step"}
+    call = HeldCall.from_proto(call)
+    Telemetry.held(MyGang, call)
+    Telemetry.let_go(MyGang, call, :skip, 250)
+  end
+
   defp everything do
     call({:ok, 1})
     call({:error, @error})
@@ -72,6 +79,7 @@ defmodule RankBridge.Telemetry.LogTest do
     straggler(true)
     verdict(:VERDICT_KIND_NEVER_CALLED, [%V1.Culprit{rank: 3}])
     verdict(:VERDICT_KIND_HEALTHY, [])
+    held()
   end
 
   @failed "all_reduce on MyGang failed after n ms"
@@ -87,10 +95,12 @@ defmodule RankBridge.Telemetry.LogTest do
   ]
   @infos [
     "info MyGang recovered from the loss of ranks 1, 2 in n ms: generation 2, 4 ranks",
-    "info rank 3 of MyGang came to barrier on tp, for which others have waited n ms"
+    "info rank 3 of MyGang came to barrier on tp, for which others have waited n ms",
+    "info rank 3 of MyGang is held before all_reduce tp#7: step",
+    "info rank 3 of MyGang was held at all_reduce on tp for n ms, and was let go: skip"
   ]
 
-  test "a line for each failure, loss, recovery, straggler and verdict, none for a call that succeeds" do
+  test "a line for each failure, loss, recovery, straggler, verdict and breakpoint, none for a call that succeeds" do
     attached([])
     written = lines(&everything/0)
     assert Enum.sort(written) == Enum.sort(@warnings ++ @infos)

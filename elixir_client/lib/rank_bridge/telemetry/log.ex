@@ -4,7 +4,7 @@ defmodule RankBridge.Telemetry.Log do
 
   require Logger
 
-  alias RankBridge.JSON
+  alias RankBridge.{HeldCall, JSON}
 
   @events [
     [:rank_bridge, :call, :stop],
@@ -13,7 +13,9 @@ defmodule RankBridge.Telemetry.Log do
     [:rank_bridge, :gang, :recover, :stop],
     [:rank_bridge, :gang, :recover, :exception],
     [:rank_bridge, :gang, :straggler],
-    [:rank_bridge, :gang, :verdict]
+    [:rank_bridge, :gang, :verdict],
+    [:rank_bridge, :rank, :held],
+    [:rank_bridge, :rank, :let_go]
   ]
 
   @type config :: %{level: Logger.level(), encode: boolean()}
@@ -44,6 +46,7 @@ defmodule RankBridge.Telemetry.Log do
   defp level([_, :gang, :straggler], _waiting), do: :warning
   defp level([_, :gang, :verdict], %{kind: :healthy}), do: :debug
   defp level([_, :gang, :verdict], _ill), do: :warning
+  defp level([_, :rank, event], _metadata) when event in [:held, :let_go], do: :info
   defp level(_failed_or_raised, _metadata), do: :error
 
   defp fields([_, :call, :stop], %{duration: duration}, metadata) do
@@ -88,6 +91,21 @@ defmodule RankBridge.Telemetry.Log do
     |> Map.take([:kind, :ranks])
     |> Map.merge(%{event: :verdict, gang: name(metadata.gang)})
     |> Map.merge(%{summary: metadata.verdict.summary, duration_ms: milliseconds(duration)})
+  end
+
+  defp fields([_, :rank, :held], _measurements, metadata),
+    do: metadata |> held() |> Map.merge(%{event: :held, what: HeldCall.what(metadata.held_call)})
+
+  defp fields([_, :rank, :let_go], %{duration: duration}, metadata) do
+    metadata
+    |> held()
+    |> Map.merge(%{event: :let_go, action: metadata.action, duration_ms: milliseconds(duration)})
+  end
+
+  defp held(metadata) do
+    metadata
+    |> Map.take([:rank, :group, :operation, :operation_id])
+    |> Map.put(:gang, name(metadata.gang))
   end
 
   defp error(nil), do: %{}
@@ -146,6 +164,14 @@ defmodule RankBridge.Telemetry.Log do
 
   defp sentence(%{event: :verdict} = fields),
     do: "verdict on #{fields.gang}: #{fields.kind}: #{fields.summary}"
+
+  defp sentence(%{event: :held} = fields),
+    do: "rank #{fields.rank} of #{fields.gang} is #{fields.what}"
+
+  defp sentence(%{event: :let_go} = fields) do
+    "rank #{fields.rank} of #{fields.gang} was held at #{fields.operation} on #{fields.group} for " <>
+      "#{fields.duration_ms} ms, and was let go: #{fields.action}"
+  end
 
   defp ranks(%{ranks: [rank]}), do: "rank #{rank}"
   defp ranks(%{ranks: ranks}), do: "ranks #{Enum.join(ranks, ", ")}"
