@@ -72,6 +72,9 @@ class Hold:
         self._channels = channels
         self._scope = scope
         self._held: dict[tuple[int, int], HeldCall] = {}
+        # The last call of each rank that was read, and those that were let go before that was read.
+        self._heard: dict[int, int] = {}
+        self._released: set[tuple[int, int]] = set()
         self._numbers: dict[int, int] = {}
         calls = [break_at(scope(rank), breakpoint.message, timeout) for rank in ranks]
         self._deadline = max(call.deadline for call in calls)
@@ -274,9 +277,12 @@ class Hold:
         if isinstance(what, BreakpointSet):
             self._numbers[rank] = what.number
         elif isinstance(what, HeldCall):
-            self._held[rank, what.held_id] = what
+            self._heard[rank] = what.held_id
+            if (rank, what.held_id) not in self._released:
+                self._held[rank, what.held_id] = what
         elif isinstance(what, LetGo):
             self._held.pop((rank, what.held_id), None)
+            self._released.discard((rank, what.held_id))
         else:
             self.ended[rank] = what
             self._held = {key: it for key, it in self._held.items() if key[0] != rank}
@@ -288,7 +294,8 @@ class Hold:
         calls = [release(self._scope(it.rank), it.held_id, action, message) for it in held]
         released = self._of_held(calls)
         for it in held:
-            self._held.pop((it.rank, it.held_id), None)
+            if self._held.pop((it.rank, it.held_id), None) or it.held_id > self._heard.get(it.rank, 0):
+                self._released.add((it.rank, it.held_id))
         return sum(released)
 
     def _of_held(self, calls: Sequence[Call[T]]) -> list[T]:
