@@ -245,6 +245,7 @@ class RecordedOperation(google.protobuf.message.Message):
     CODE_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     INDEFINITE_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     operation: builtins.str
     """Its kind: "all_reduce"."""
     group: builtins.str
@@ -277,6 +278,10 @@ class RecordedOperation(google.protobuf.message.Message):
     """The error's text. Empty: none."""
     indefinite: builtins.bool
     """Whether other ranks may have done it although it failed here."""
+    sequence: builtins.int
+    """How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
+    on all members for the same operation alone. Not set: it was not announced.
+    """
     def __init__(
         self,
         *,
@@ -296,15 +301,18 @@ class RecordedOperation(google.protobuf.message.Message):
         code: rankbridge.v1.error_pb2.ErrorCode.ValueType = ...,
         message: builtins.str = ...,
         indefinite: builtins.bool = ...,
+        sequence: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "announced_us", b"announced_us", "done_us", b"done_us", "entered_us", b"entered_us"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "announced_us", b"announced_us", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "session_id", b"session_id", "site", b"site"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "done_us", b"done_us", "entered_us", b"entered_us", "sequence", b"sequence"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "sequence", b"sequence", "session_id", b"session_id", "site", b"site"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_announced_us", b"_announced_us"]) -> typing.Literal["announced_us"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_done_us", b"_done_us"]) -> typing.Literal["done_us"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_entered_us", b"_entered_us"]) -> typing.Literal["entered_us"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sequence", b"_sequence"]) -> typing.Literal["sequence"] | None: ...
 
 Global___RecordedOperation: typing_extensions.TypeAlias = RecordedOperation
 

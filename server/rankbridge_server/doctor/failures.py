@@ -72,11 +72,11 @@ def last(testimonies: Sequence[Testimony], at: float) -> Verdict | None:
 
 
 def _parts(testimonies: Sequence[Testimony], one: Operation) -> Mapping[int, Operation]:
-    """What each member has recorded of the same failure: by its id, else what failed alike in the group last."""
+    """What each member has recorded of the same failure, of which all are told alike, also if they gave other ids."""
     found = {}
     for it in testimonies:
         for operation in reversed(it.operations):
-            same = operation.operation_id == one.operation_id
+            same = operation.operation_id == one.operation_id or operation.message == one.message
             if operation.group == one.group and operation.code == one.code and same:
                 found[it.rank] = operation
                 break

@@ -18,10 +18,10 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
     """Seconds that others wait for this rank before that is worth a word."""
     if late is None or late.is_gone or late.is_stopped:
         return base_s
-    if late.source == "record":
-        return max(base_s, _TIMES_LONGEST * late.late_s)
     times = [it.called_at for it in late.calls if it.called_at is not None]
     if len(times) < _FEW:
-        return base_s * BEGINNING
+        return max(base_s * BEGINNING, _TIMES_LONGEST * late.late_s)
+    if late.source == "record":
+        return max(base_s, _TIMES_LONGEST * late.late_s)
     longest = max(later - earlier for earlier, later in pairwise(times))
     return max(base_s, _TIMES_LONGEST * longest)

@@ -25,6 +25,9 @@ class Operation:
     code: str = ""
     """How it failed, as "PEER_MISSING". Empty: it did not."""
     message: str = ""
+    generation: int = 0
+    sequence: int | None = None
+    """How many operations its group had admitted before: of one generation, the same on all members. None: unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

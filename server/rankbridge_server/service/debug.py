@@ -177,6 +177,8 @@ def _pack(it: Recorded, epoch: float) -> pb.RecordedOperation:
         message=it.message,
         indefinite=it.indefinite,
     )
+    if it.sequence >= 0:
+        packed.sequence = it.sequence
     if it.code is not None:
         packed.code = error_pb2.ErrorCode.Value(f"ERROR_CODE_{it.code.name}")
     for name, moment in (("announced_us", it.announced), ("entered_us", it.entered), ("done_us", it.done)):

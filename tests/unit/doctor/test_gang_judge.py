@@ -45,7 +45,7 @@ def operation(contract: str = SUM, ago: float = 10.0, **fields: object) -> Opera
 
 def done(number: int, ago: float) -> Operation:
     """One that went well."""
-    return operation(ago=ago, operation_id=f"done{number}", entered_at=NOW - ago, done_at=NOW - ago)
+    return operation(ago=ago, operation_id="", sequence=number, entered_at=NOW - ago, done_at=NOW - ago)
 
 
 def failed(code: str, contract: str = SUM, ago: float = 1.0, message: str = "") -> Operation:
@@ -114,13 +114,20 @@ def test_a_rank_whose_function_sleeps_is_named_with_its_line() -> None:
 
 @pytest.mark.parametrize(("waited", "kind"), [(1.9, Kind.HEALTHY), (2.1, Kind.NEVER_CALLED)])
 def test_a_short_wait_is_no_hang(waited: float, kind: Kind) -> None:
+    history = tuple(done(it, 60.0 - it) for it in range(3))
+    assert judged(waiting_for(rank(3, *history), waited, history)).kind is kind
+
+
+@pytest.mark.parametrize(("waited", "kind"), [(4.9, Kind.UNKNOWN), (5.1, Kind.NEVER_CALLED)])
+def test_controllers_begin_slowly(waited: float, kind: Kind) -> None:
     assert judged(waiting_for(rank(3), waited)).kind is kind
 
 
 @pytest.mark.parametrize(("waited", "kind"), [(5.0, Kind.UNKNOWN), (7.0, Kind.NEVER_CALLED)])
 def test_a_rank_that_was_late_before_has_twice_as_long(waited: float, kind: Kind) -> None:
-    history = (done(1, 60.0),)
-    late = rank(3, replace(history[0], announced_at=NOW - 57, entered_at=NOW - 57, done_at=NOW - 57))
+    history = tuple(done(it, 60.0 - it) for it in range(3))
+    slow = replace(history[0], announced_at=NOW - 57, entered_at=NOW - 57, done_at=NOW - 57)
+    late = rank(3, slow, *history[1:])
     assert judged(waiting_for(late, waited, history)).kind is kind
 
 

@@ -125,6 +125,8 @@ def _operation(it: pb.RecordedOperation) -> Operation:
         done_at=at["done_us"],
         code=code,
         message=it.message,
+        generation=it.generation,
+        sequence=it.sequence if it.HasField("sequence") else None,
     )
 
 

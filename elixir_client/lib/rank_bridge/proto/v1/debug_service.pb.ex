@@ -414,6 +414,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     * `code` - How it ended. ERROR_CODE_UNSPECIFIED: well, or not yet.
     * `message` - The error's text. Empty: none.
     * `indefinite` - Whether other ranks may have done it although it failed here.
+    * `sequence` - How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
+      on all members for the same operation alone. Not set: it was not announced.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -438,6 +440,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
           code: V1.ErrorCode.t(),
           message: String.t(),
           indefinite: boolean(),
+          sequence: non_neg_integer() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -457,6 +460,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
             code: :ERROR_CODE_UNSPECIFIED,
             message: "",
             indefinite: false,
+            sequence: nil,
             __unknown_fields__: []
 
   @impl true
@@ -485,6 +489,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       Encode.implicit(0x70, {:enum, V1.ErrorCode}, message.code),
       Encode.implicit(0x7A, :string, message.message),
       Encode.implicit(0x80, :bool, message.indefinite),
+      Encode.optional(0x88, :uint64, message.sequence),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -562,6 +567,10 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     %{message | indefinite: Decode.value(:bool, raw)}
   end
 
+  def __put__(message, 17, 0, raw, _depth) do
+    %{message | sequence: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -596,7 +605,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       {13, :phase, {:enum, V1.Phase}, :implicit},
       {14, :code, {:enum, V1.ErrorCode}, :implicit},
       {15, :message, :string, :implicit},
-      {16, :indefinite, :bool, :implicit}
+      {16, :indefinite, :bool, :implicit},
+      {17, :sequence, :uint64, :optional}
     ]
   end
 end
