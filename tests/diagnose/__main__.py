@@ -63,7 +63,7 @@ def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:
 
 def _one(program: Program, seed: int, variant: Variant, options: argparse.Namespace) -> Score:
     bundle = None
-    if options.bundles is not None and variant is not Variant.GANG:
+    if options.bundles is not None and variant not in (Variant.GANG, Variant.ATTACHED):
         options.bundles.mkdir(parents=True, exist_ok=True)
         bundle = options.bundles / name(program, variant, seed)
     outcome = diagnose(program, seed, variant, bundle)

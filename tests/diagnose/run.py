@@ -47,12 +47,13 @@ def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None 
             until_it_is_time(program, plan, seed, folder, job)
             began = time.monotonic()
             asked = _of(program, variant, folder, job)
-            kept = [] if variant is Variant.GANG else ["--bundle", str(bundle or folder / "bundle")]
+            # Of gangs, the ranks have the evidence.
+            kept = [] if "--endpoints" in asked else ["--bundle", str(bundle or folder / "bundle")]
             answer = _doctor([*asked, "--json", *kept])
             seconds = time.monotonic() - began
             if answer.returncode not in (0, 1, 3):
                 raise RuntimeError(f"{program.name}: doctor ended with {answer.returncode}: {answer.stderr}")
-            page = _doctor(asked if variant is Variant.GANG else ["--read", kept[1]]).stdout
+            page = _doctor(["--read", kept[1]] if kept else asked).stdout
         return Outcome(program, plan, seed, variant, json.loads(answer.stdout), page, seconds)
 
 

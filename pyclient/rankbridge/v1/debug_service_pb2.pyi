@@ -559,6 +559,7 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     INTERVAL_US_FIELD_NUMBER: builtins.int
     AT_US_FIELD_NUMBER: builtins.int
     USER_THREAD_FIELD_NUMBER: builtins.int
+    TORCH_FIELD_NUMBER: builtins.int
     still: builtins.bool
     """Whether the thread that `process` is about was at the same place both times."""
     interval_us: builtins.int
@@ -597,6 +598,12 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     def process(self) -> Global___Process:
         """And at the second."""
 
+    @property
+    def torch(self) -> Global___TorchState:
+        """What torch.distributed has of this process for functions, or for the script of a job to which the rank was attached. Not
+        set: nothing.
+        """
+
     def __init__(
         self,
         *,
@@ -611,11 +618,155 @@ class GetEvidenceResponse(google.protobuf.message.Message):
         interval_us: builtins.int = ...,
         at_us: builtins.int = ...,
         user_thread: builtins.int = ...,
+        torch: Global___TorchState | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "user_thread", b"user_thread"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "torch", b"torch"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "torch", b"torch", "user_thread", b"user_thread"]) -> None: ...
 
 Global___GetEvidenceResponse: typing_extensions.TypeAlias = GetEvidenceResponse
+
+@typing.final
+class TorchState(google.protobuf.message.Message):
+    """What torch.distributed has of a process."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: builtins.int
+    COLLECTIVES_FIELD_NUMBER: builtins.int
+    CALLING_FIELD_NUMBER: builtins.int
+    PEER_FIELD_NUMBER: builtins.int
+    TAG_FIELD_NUMBER: builtins.int
+    SCRIPT_FIELD_NUMBER: builtins.int
+    calling: builtins.str
+    """The method in C that the innermost line of `user_thread` has called. Empty: none, or not known."""
+    peer: builtins.int
+    """Of the call of torch.distributed that `user_thread` is in: the rank that is its root, or to which it sends, or from which
+    it receives. Not set: none, or not known.
+    """
+    tag: builtins.int
+    """Its tag. Not set: none, or not known."""
+    script: builtins.bool
+    """Whether it is the script's of a job, and not that of functions."""
+    @property
+    def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchGroup]:
+        """Its groups."""
+
+    @property
+    def collectives(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchCollective]:
+        """Its newest collectives in each of them, in the order in which they were issued; of this generation, in functions."""
+
+    def __init__(
+        self,
+        *,
+        groups: collections.abc.Iterable[Global___TorchGroup] | None = ...,
+        collectives: collections.abc.Iterable[Global___TorchCollective] | None = ...,
+        calling: builtins.str = ...,
+        peer: builtins.int | None = ...,
+        tag: builtins.int | None = ...,
+        script: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "peer", b"peer", "tag", b"tag"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "calling", b"calling", "collectives", b"collectives", "groups", b"groups", "peer", b"peer", "script", b"script", "tag", b"tag"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_tag", b"_tag"]) -> typing.Literal["tag"] | None: ...
+
+Global___TorchState: typing_extensions.TypeAlias = TorchState
+
+@typing.final
+class TorchGroup(google.protobuf.message.Message):
+    """A group of torch.distributed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    RANKS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Torch's name of it: "0"."""
+    description: builtins.str
+    """What it is: "default_pg", or what its maker has said."""
+    @property
+    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Its ranks in the job."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        description: builtins.str = ...,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name", "ranks", b"ranks"]) -> None: ...
+
+Global___TorchGroup: typing_extensions.TypeAlias = TorchGroup
+
+@typing.final
+class TorchCollective(google.protobuf.message.Message):
+    """A collective in torch's flight recorder."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    DTYPES_FIELD_NUMBER: builtins.int
+    SHAPES_FIELD_NUMBER: builtins.int
+    CALLED_US_FIELD_NUMBER: builtins.int
+    DONE_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Torch's name of its group."""
+    number: builtins.int
+    """Its number in the group, from 1."""
+    kind: builtins.str
+    """Its kind: "all_reduce"."""
+    called_us: builtins.int
+    """When it was called, by the clock of the rank's host: microseconds since 1970 in UTC."""
+    done: builtins.bool
+    """Whether it is done."""
+    @property
+    def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Dtypes of its tensors: "float32"."""
+
+    @property
+    def shapes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchShape]:
+        """Their shapes."""
+
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        number: builtins.int = ...,
+        kind: builtins.str = ...,
+        dtypes: collections.abc.Iterable[builtins.str] | None = ...,
+        shapes: collections.abc.Iterable[Global___TorchShape] | None = ...,
+        called_us: builtins.int = ...,
+        done: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "kind", b"kind", "number", b"number", "shapes", b"shapes"]) -> None: ...
+
+Global___TorchCollective: typing_extensions.TypeAlias = TorchCollective
+
+@typing.final
+class TorchShape(google.protobuf.message.Message):
+    """A tensor's shape."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SIZES_FIELD_NUMBER: builtins.int
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Sizes, outermost first."""
+
+    def __init__(
+        self,
+        *,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["sizes", b"sizes"]) -> None: ...
+
+Global___TorchShape: typing_extensions.TypeAlias = TorchShape
 
 @typing.final
 class DiagnoseRequest(google.protobuf.message.Message):

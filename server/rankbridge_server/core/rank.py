@@ -185,6 +185,11 @@ class Rank:
                 return task.thread
         return threading.main_thread().ident or 0 if self._script() else 0
 
+    @property
+    def has_script(self) -> bool:
+        """Whether this process is a job's."""
+        return bool(self._script())
+
     def pid_of(self, rank: int) -> int:
         """The process of another rank of this host, as the links of the generation know it. 0: it is not known."""
         generation = self._generation

@@ -18,8 +18,8 @@ _TEXT = 500
 class Recorded(NamedTuple):
     """An operation: how it was called, how far it has come, and how it ended.
 
-    `called`, `announced`, `entered`, `done`: seconds of the monotonic clock; 0.0: it was not, or not yet. `sequence`: as
-    of `Task`. `code`: None: it ended well, or has not.
+    `called`, `announced`, `entered`, `done`: seconds of the monotonic clock; 0.0: it was not, or not yet. `sequence`:
+    as of `Task`. `code`: None: it ended well, or has not.
     """
 
     place: Place

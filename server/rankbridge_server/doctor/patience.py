@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from .evidence import Evidence, RankEvidence
@@ -22,6 +23,11 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
     if len(times) < _FEW:
         return max(base_s * BEGINNING, _TIMES_LONGEST * late.late_s)
     if late.source == "record":
-        return max(base_s, _TIMES_LONGEST * late.late_s)
-    longest = max(later - earlier for earlier, later in pairwise(times))
-    return max(base_s, _TIMES_LONGEST * longest)
+        return longer(base_s, [late.late_s] * _FEW)
+    return longer(base_s, [later - earlier for earlier, later in pairwise(times)])
+
+
+def longer(base_s: float, pauses: Sequence[float]) -> float:
+    """Seconds that are longer than what was usual before."""
+    few = base_s * BEGINNING if len(pauses) < _FEW - 1 else base_s
+    return max(few, _TIMES_LONGEST * max(pauses, default=0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..core.activity import Activity
-from .evidence import Group, Process, Thread
+from .evidence import Call, Group, Process, Thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,23 @@ class Admission:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TorchState:
+    """What torch.distributed has of a rank's process.
+
+    `calling`: the method in C that the innermost line of the user's thread has called. `peer`, `tag`: of the call of
+    torch.distributed that it is in; `peer` is the root of a collective. `script`: all of it is of a job's script,
+    and not of functions.
+    """
+
+    groups: tuple[Group, ...]
+    calls: tuple[Call, ...] = ()
+    calling: str = ""
+    peer: int | None = None
+    tag: int | None = None
+    script: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Testimony:
     """One rank. `threads`: the one that runs the user's code is the first; none: no code of the user's runs."""
 
@@ -64,6 +81,7 @@ class Testimony:
     """The ranks whose loss ended its generation, with the reason."""
     over: str = ""
     """Why its generation is over. Empty: it is not."""
+    torch: TorchState | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from ..core.errors import invalid
 from ..core.processes import Look, look, memory
 from ..core.rank import Rank
 from ..core.record import Recorded
+from ..core.torch_state import torch_state
 from ..doctor.gang_judge import diagnose
 from ..doctor.looks import between
 from ..doctor.patience import PATIENCE_S
@@ -30,6 +31,7 @@ from ..links.wire import pack_activity
 from .answering import OfRank, answers
 from .rank import RankServicer
 from .wire import verdicts
+from .wire.torch_states import pack_torch_state
 
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
@@ -76,8 +78,9 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         time.sleep(interval)
         if self._rank.user_thread() != user:
             user, at_first = self._rank.user_thread(), None
+        rank = self._described.DescribeRank(rank_pb.DescribeRankRequest(), context)
         return pb.GetEvidenceResponse(
-            rank=self._described.DescribeRank(rank_pb.DescribeRankRequest(), context),
+            rank=rank,
             pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
             record=self.GetRecord(pb.GetRecordRequest(limit=_MOST_OPERATIONS), context),
             activity=pack_activity(self._rank.activity()),
@@ -88,7 +91,13 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
             interval_us=round((time.monotonic() - began) * 1e6),
             at_us=round(time.time() * 1e6),
             user_thread=_native_id(user),
+            torch=self._torch(user, rank.generation_since_us),
         )
+
+    def _torch(self, user: int, since_us: int) -> pb.TorchState | None:
+        """What torch has of a job's script; of functions, in this generation: groups of the last one have its names."""
+        script = self._rank.has_script
+        return pack_torch_state(torch_state(user), script, 0 if script else since_us)
 
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:

@@ -92,7 +92,8 @@ def reduce_otherwise(context: Context, victim: int, at: int) -> None:
 
 
 @rankbridge_server.function
-def stall_alone(context: Context, victim: int, name: str) -> None:
-    """Called on all ranks: all but the victim return at once."""
-    if context.rank == victim:
+def evaluate(context: Context, longest: int, seconds: float, name: str = "") -> None:
+    """Called on all ranks, of which one has more to do; or stalls."""
+    time.sleep(seconds if context.rank == longest else 0.005)
+    if name and context.rank == longest:
         stall(context, name)

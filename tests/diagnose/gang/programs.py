@@ -14,7 +14,13 @@ _GONE = frozenset({Condition.STOPPED, Condition.DEAD})
 
 
 def _as_in_jobs(name: str, *conditions: Condition) -> Program:
-    return replace(JOBS[name], ends=False, conditions=frozenset(conditions) or JOBS[name].conditions)
+    return replace(
+        JOBS[name],
+        # What gives wrong values elsewhere is refused here.
+        what=JOBS[name].what.partition(":")[0],
+        ends=False,
+        conditions=frozenset(conditions) or JOBS[name].conditions,
+    )
 
 
 _LIKE_JOBS = (
@@ -37,6 +43,7 @@ FAULTS = (
 )
 RIGHT = (
     *(JOBS[it] for it in _RIGHT_LIKE_JOBS),
+    right("uneven_function", "a function that takes longer on one rank"),
     right("one_controller", "calls of all ranks by one controller"),
 )
 PROGRAMS = {it.name: it for it in (*FAULTS, *RIGHT)}

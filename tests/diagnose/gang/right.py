@@ -135,6 +135,14 @@ def slow_start(rank: Rank) -> None:
     rank.run(rank.step)
 
 
+def uneven_function(rank: Rank) -> None:
+    """One function on all ranks, of which one takes longer each time."""
+    rank.moved()
+    if rank.number == 0:
+        for _ in range(STEPS):
+            rank.gang.call("evaluate", 1, 2.5)
+
+
 def one_controller(rank: Rank) -> None:
     """Calls of the gang as a whole, and functions of all ranks."""
     if rank.number:

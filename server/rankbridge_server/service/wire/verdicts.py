@@ -14,6 +14,7 @@ from ...doctor.page import page
 from ...doctor.testimony import Admission, Operation, Testimony
 from ...doctor.verdict import Culprit, Side, Verdict, Wait
 from ...links.wire import activity_of
+from .torch_states import torch_state
 
 
 def pack_process(pid: int, thread: int, look: Look, memory: Memory) -> pb.Process:
@@ -62,6 +63,7 @@ def testimony(evidence: pb.GetEvidenceResponse) -> Testimony:
             (it.rank, it.detail) for it in error.ranks if over and it.state == error_pb2.RANK_STATE_LOST
         ),
         over=error.message if over else "",
+        torch=torch_state(evidence.torch) if evidence.HasField("torch") else None,
     )
 
 

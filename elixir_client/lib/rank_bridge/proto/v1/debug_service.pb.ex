@@ -1343,6 +1343,8 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     * `at_us` - When the second look was taken, by the clock of the rank's host: microseconds since 1970 in UTC.
     * `user_thread` - The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
       attached. 0: none does.
+    * `torch` - What torch.distributed has of this process for functions, or for the script of a job to which the rank was attached. Not
+      set: nothing.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1362,6 +1364,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
           interval_us: non_neg_integer(),
           at_us: non_neg_integer(),
           user_thread: non_neg_integer(),
+          torch: V1.TorchState.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1376,6 +1379,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
             interval_us: 0,
             at_us: 0,
             user_thread: 0,
+            torch: nil,
             __unknown_fields__: []
 
   @impl true
@@ -1399,6 +1403,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       Encode.implicit(0x48, :uint64, message.interval_us),
       Encode.implicit(0x50, :uint64, message.at_us),
       Encode.implicit(0x58, :uint64, message.user_thread),
+      Encode.optional(0x62, {:message, V1.TorchState}, message.torch),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1456,6 +1461,10 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     %{message | user_thread: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 12, 2, raw, depth) do
+    %{message | torch: Decode.message(V1.TorchState, message.torch, raw, depth)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1485,7 +1494,437 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       {8, :still, :bool, :implicit},
       {9, :interval_us, :uint64, :implicit},
       {10, :at_us, :uint64, :implicit},
-      {11, :user_thread, :uint64, :implicit}
+      {11, :user_thread, :uint64, :implicit},
+      {12, :torch, {:message, V1.TorchState}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TorchState do
+  @moduledoc """
+  What torch.distributed has of a process.
+
+  ## Fields
+
+    * `groups` - Its groups.
+    * `collectives` - Its newest collectives in each of them, in the order in which they were issued; of this generation, in functions.
+    * `calling` - The method in C that the innermost line of `user_thread` has called. Empty: none, or not known.
+    * `peer` - Of the call of torch.distributed that `user_thread` is in: the rank that is its root, or to which it sends, or from which
+      it receives. Not set: none, or not known.
+    * `tag` - Its tag. Not set: none, or not known.
+    * `script` - Whether it is the script's of a job, and not that of functions.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          groups: [V1.TorchGroup.t()],
+          collectives: [V1.TorchCollective.t()],
+          calling: String.t(),
+          peer: integer() | nil,
+          tag: integer() | nil,
+          script: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct groups: [],
+            collectives: [],
+            calling: "",
+            peer: nil,
+            tag: nil,
+            script: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.TorchGroup}, message.groups),
+      Encode.repeated(0x12, {:message, V1.TorchCollective}, message.collectives),
+      Encode.implicit(0x1A, :string, message.calling),
+      Encode.optional(0x20, :int64, message.peer),
+      Encode.optional(0x28, :int64, message.tag),
+      Encode.implicit(0x30, :bool, message.script),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.TorchGroup, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{
+      message
+      | collectives: [Decode.message(V1.TorchCollective, nil, raw, depth) | message.collectives]
+    }
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | calling: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | peer: Decode.value(:int64, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | tag: Decode.value(:int64, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | script: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | groups: Enum.reverse(message.groups),
+        collectives: Enum.reverse(message.collectives),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :groups, {:message, V1.TorchGroup}, :repeated},
+      {2, :collectives, {:message, V1.TorchCollective}, :repeated},
+      {3, :calling, :string, :implicit},
+      {4, :peer, :int64, :optional},
+      {5, :tag, :int64, :optional},
+      {6, :script, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TorchGroup do
+  @moduledoc """
+  A group of torch.distributed.
+
+  ## Fields
+
+    * `name` - Torch's name of it: "0".
+    * `description` - What it is: "default_pg", or what its maker has said.
+    * `ranks` - Its ranks in the job.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          description: String.t(),
+          ranks: [non_neg_integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            description: "",
+            ranks: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.implicit(0x12, :string, message.description),
+      Encode.packed(0x1A, :uint32, message.ranks),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | description: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | ranks: Enum.reverse(message.ranks),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :description, :string, :implicit},
+      {3, :ranks, :uint32, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TorchCollective do
+  @moduledoc """
+  A collective in torch's flight recorder.
+
+  ## Fields
+
+    * `group` - Torch's name of its group.
+    * `number` - Its number in the group, from 1.
+    * `kind` - Its kind: "all_reduce".
+    * `dtypes` - Dtypes of its tensors: "float32".
+    * `shapes` - Their shapes.
+    * `called_us` - When it was called, by the clock of the rank's host: microseconds since 1970 in UTC.
+    * `done` - Whether it is done.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          group: String.t(),
+          number: non_neg_integer(),
+          kind: String.t(),
+          dtypes: [String.t()],
+          shapes: [V1.TorchShape.t()],
+          called_us: non_neg_integer(),
+          done: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct group: "",
+            number: 0,
+            kind: "",
+            dtypes: [],
+            shapes: [],
+            called_us: 0,
+            done: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.group),
+      Encode.implicit(0x10, :uint64, message.number),
+      Encode.implicit(0x1A, :string, message.kind),
+      Encode.repeated(0x22, :string, message.dtypes),
+      Encode.repeated(0x2A, {:message, V1.TorchShape}, message.shapes),
+      Encode.implicit(0x30, :uint64, message.called_us),
+      Encode.implicit(0x38, :bool, message.done),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | number: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | kind: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | dtypes: [Decode.value(:string, raw) | message.dtypes]}
+  end
+
+  def __put__(message, 5, 2, raw, depth) do
+    %{message | shapes: [Decode.message(V1.TorchShape, nil, raw, depth) | message.shapes]}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | called_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | done: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | dtypes: Enum.reverse(message.dtypes),
+        shapes: Enum.reverse(message.shapes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :group, :string, :implicit},
+      {2, :number, :uint64, :implicit},
+      {3, :kind, :string, :implicit},
+      {4, :dtypes, :string, :repeated},
+      {5, :shapes, {:message, V1.TorchShape}, :repeated},
+      {6, :called_us, :uint64, :implicit},
+      {7, :done, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TorchShape do
+  @moduledoc """
+  A tensor's shape.
+
+  ## Fields
+
+    * `sizes` - Sizes, outermost first.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          sizes: [non_neg_integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct sizes: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.packed(0x0A, :uint64, message.sizes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:uint64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:uint64, raw, message.sizes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :sizes, :uint64, :repeated}
     ]
   end
 end
