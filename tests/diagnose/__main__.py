@@ -8,12 +8,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from tests.diagnose import faults
 from tests.diagnose.faults import Program
+from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
+from tests.diagnose.rivals.run import tell
+from tests.diagnose.rivals.table import tables
 from tests.diagnose.run import diagnose
+from tests.diagnose.said import Said
 from tests.diagnose.score import Score, row, score
 from tests.diagnose.variants import Variant
 
@@ -30,10 +36,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
     parser.add_argument("--variants", nargs="+", type=Variant, choices=[*Variant], default=[*Variant])
+    parser.add_argument(
+        "--rivals", action="store_true", help="torch's own tools instead, with the doctor beside them"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables into this page")
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="keep the evidence of each run")
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
+    if options.rivals:
+        _rivals(options)
+        return 0
     blamed = 0
     for variant in options.variants:
         known = programs(variant)
@@ -45,6 +57,30 @@ def main(arguments: list[str]) -> int:
         if options.write is not None:
             _insert(options.write, variant, text)
     return 1 if blamed else 0
+
+
+def _rivals(options: argparse.Namespace) -> None:
+    found = []
+    for program in (faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS):
+        runs = []
+        for seed in range(options.first, options.first + options.seeds):
+            told = tell(program, seed)
+            plan = Plan.drawn(program.name, seed)
+            bare = replace(program, conditions=frozenset())
+            runs.append({tool: score(bare, plan, it.said, it.seconds) for tool, it in told.items()})
+            for tool, it in told.items():
+                blamed = sorted(it.said.blamed)
+                print(
+                    f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s",
+                    flush=True,
+                )
+                if options.show:
+                    print(it.output, flush=True)
+        found.append((program, runs))
+    text = tables(found)
+    print(text)
+    if options.write is not None:
+        _insert(options.write, "rivals", text)
 
 
 def _scores(program: Program, variant: Variant, options: argparse.Namespace) -> list[Score]:
@@ -69,11 +105,12 @@ def _one(program: Program, seed: int, variant: Variant, options: argparse.Namesp
     outcome = diagnose(program, seed, variant, bundle)
     if bundle is not None:
         bundle.write_text(anonymous(bundle.read_text()))
-    found = score(outcome)
+    plan = Plan.drawn(program.name, seed)
+    found = score(program, plan, Said.by_doctor(outcome.verdict), outcome.seconds)
     good = found.detected and found.right_kind and found.exact and not found.false_blame
     print(
         f"{'ok ' if good else 'BAD'} {program.name} {variant} seed {seed}: {outcome.verdict['kind']} "
-        f"{outcome.seconds:.2f} s, victim {outcome.plan.victim}, other {outcome.plan.other}",
+        f"{outcome.seconds:.2f} s, victim {plan.victim}, other {plan.other}",
         flush=True,
     )
     if not good or options.show:
@@ -81,9 +118,9 @@ def _one(program: Program, seed: int, variant: Variant, options: argparse.Namesp
     return found
 
 
-def _insert(page: Path, variant: Variant, table: str) -> None:
+def _insert(page: Path, name: str, table: str) -> None:
     text = page.read_text()
-    begin, end = f"<!-- {variant}: begin -->\n", f"<!-- {variant}: end -->"
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     before, _, rest = text.partition(begin)
     after = rest.partition(end)[2]
     page.write_text(f"{before}{begin}{table}\n{end}{after}")

@@ -28,10 +28,6 @@ ENDS_S = 8.0
 class Outcome:
     """What was said of a run, and how long it took."""
 
-    program: Program
-    plan: Plan
-    seed: int
-    variant: Variant
     verdict: dict[str, Any]
     page: str
     seconds: float
@@ -45,16 +41,27 @@ def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None 
         folder = Path(name)
         with run(program, seed, folder, variant) as job:
             until_it_is_time(program, plan, seed, folder, job)
-            began = time.monotonic()
-            asked = _of(program, variant, folder, job)
-            # Of gangs, the ranks have the evidence.
-            kept = [] if "--endpoints" in asked else ["--bundle", str(bundle or folder / "bundle")]
-            answer = _doctor([*asked, "--json", *kept])
-            seconds = time.monotonic() - began
-            if answer.returncode not in (0, 1, 3):
-                raise RuntimeError(f"{program.name}: doctor ended with {answer.returncode}: {answer.stderr}")
-            page = _doctor(["--read", kept[1]] if kept else asked).stdout
-        return Outcome(program, plan, seed, variant, json.loads(answer.stdout), page, seconds)
+            return ask(program, variant, folder, job, bundle)
+
+
+def ask(
+    program: Program,
+    variant: Variant,
+    folder: Path,
+    job: subprocess.Popen[bytes],
+    bundle: Path | None = None,
+) -> Outcome:
+    """Has the doctor judge."""
+    asked = _of(program, variant, folder, job)
+    # Of gangs, the ranks have the evidence.
+    kept = [] if "--endpoints" in asked else ["--bundle", str(bundle or folder / "bundle")]
+    began = time.monotonic()
+    answer = _doctor([*asked, "--json", *kept])
+    seconds = time.monotonic() - began
+    if answer.returncode not in (0, 1, 3):
+        raise RuntimeError(f"{program.name}: doctor ended with {answer.returncode}: {answer.stderr}")
+    page = _doctor(["--read", kept[1]] if kept else asked).stdout
+    return Outcome(json.loads(answer.stdout), page, seconds)
 
 
 def _of(program: Program, variant: Variant, folder: Path, job: subprocess.Popen[bytes]) -> list[str]:
@@ -76,7 +83,7 @@ def until_it_is_time(
 ) -> None:
     """Waits until the fault has lasted as long as somebody takes to ask."""
     if program.ends:
-        _wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
+        wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
         with suppress(subprocess.TimeoutExpired):
             job.wait(ENDS_S)
         return
@@ -90,12 +97,13 @@ def until_it_is_time(
             )
         return all(it.exists() for it in wanted)
 
-    _wait_for(have_come)
+    wait_for(have_come)
     # When somebody asks is chance where nothing is wrong.
     time.sleep(random.Random(seed).uniform(0.2, 3.5) if program.is_right else program.later_s)
 
 
-def _wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Waits until it is true, for as long as jobs take to begin. Raises TimeoutError."""
     deadline = time.monotonic() + START_S
     while not condition():
         if time.monotonic() > deadline:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from tests.diagnose.faults import Program
 from tests.diagnose.jobs import descendants
+from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import EVIDENCE
 from tests.diagnose.run import diagnose
+from tests.diagnose.said import Said
 from tests.diagnose.score import score
 from tests.diagnose.variants import Variant
 from tests.support.sampling import sample, seed
@@ -39,8 +41,9 @@ def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str
 @pytest.mark.sampled
 @pytest.mark.parametrize(("program", "variant"), DRAWN, ids=[f"{it.name}-{variant}" for it, variant in DRAWN])
 def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, variant: Variant) -> None:
-    outcome = diagnose(program, int(seed()[:6], 16) if seed() != "none" else 0, variant)
-    found = score(outcome)
+    drawn = int(seed()[:6], 16) if seed() != "none" else 0
+    outcome = diagnose(program, drawn, variant)
+    found = score(program, Plan.drawn(program.name, drawn), Said.by_doctor(outcome.verdict), outcome.seconds)
     assert not found.false_blame, outcome.page
     assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.page
     assert found.seconds < 30

@@ -45,11 +45,12 @@ def left_behind(
 
 def _calls(testimonies: Sequence[Testimony]) -> Iterator[_Runs]:
     """Each call of a group's function: what each member has recorded of it."""
-    found: dict[tuple[str, int, int], _Runs] = defaultdict(dict)
+    found: dict[tuple[str, int, str], _Runs] = defaultdict(dict)
     for it in testimonies:
         for operation in it.operations:
-            if operation.function and operation.sequence is not None and not operation.code:
-                found[operation.group, operation.generation, operation.sequence][it.rank] = operation
+            # What one rank alone is asked for is not announced.
+            if operation.function and operation.announced_at is not None and not operation.code:
+                found[operation.group, operation.generation, operation.operation_id][it.rank] = operation
     yield from found.values()
 
 
@@ -74,9 +75,9 @@ def _verdict(runs: Mapping[int, Operation], late: Sequence[Culprit], seconds: fl
     where = f", in {joined(late[0].stack[:3])}" if late[0].stack else ""
     return Verdict(
         kind=Kind.NEVER_CALLED,
-        summary=f"{rank_intervals(numbers)} {verb(numbers, 'has', 'have')} not returned from function {one.function} on "
-        f"{one.group}, as {rank_intervals(returned)} did {seconds:.1f} s ago, {verb(numbers, 'is', 'are')} "
-        f"{late[0].why}{where}",
+        summary=f"{rank_intervals(numbers)} {verb(numbers, 'has', 'have')} not returned from function "
+        f"{one.function} on {one.group}, as {rank_intervals(returned)} did {seconds:.1f} s ago, "
+        f"{verb(numbers, 'is', 'are')} {late[0].why}{where}",
         confidence=min(it.confidence for it in late),
         culprits=tuple(late),
         call=f"{one.function} {one.group}",
