@@ -10,7 +10,7 @@ from tests.diagnose.rivals.tools import Tool
 from tests.diagnose.score import Score, cells
 
 Scores = Sequence[tuple[Program, Sequence[Mapping[Tool, Score]]]]
-_SUMS = """| tool | runs | detected | kind right | ranks exact | false blame | p50 s | max s | alarms in runs that are right |
+_SUMS = """| tool | runs | detected | kind right | ranks exact | false blame | p50 s | max s | false alarms |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
