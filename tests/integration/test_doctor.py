@@ -21,8 +21,10 @@ from tests.support.sampling import sample, seed
 
 BIN = Path(sys.executable).parent
 RUNS = [(it, variant) for variant in Variant for it in programs(variant).values()]
+OURS = (Variant.GANG, Variant.ATTACHED)
 DRAWN = [
-    *sample([run for run in RUNS if not run[0].is_right], 2),
+    *sample([run for run in RUNS if not run[0].is_right and run[1] not in OURS], 1),
+    *sample([run for run in RUNS if not run[0].is_right and run[1] in OURS], 2),
     *sample([run for run in RUNS if run[0].is_right], 1),
 ]
 
