@@ -12,7 +12,8 @@ SIZE = 4
 def asks(rank: int, kind: str, shape: int = 16, dtype: str = "Float") -> str:
     return (
         f"ank {rank} is running collective: CollectiveFingerPrint(SequenceNumber=11, OpType={kind}, "
-        f"TensorShape=[{shape}], TensorDtypes={dtype}, TensorDeviceTypes=TensorOptions(dtype=float (default), device=cpu))"
+        f"TensorShape=[{shape}], TensorDtypes={dtype}, "
+        "TensorDeviceTypes=TensorOptions(dtype=float (default), device=cpu))"
     )
 
 
