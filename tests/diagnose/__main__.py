@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.diagnose import faults
@@ -16,8 +17,10 @@ from tests.diagnose.faults import Program
 from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
+from tests.diagnose.results import Results
 from tests.diagnose.rivals.run import tell
 from tests.diagnose.rivals.table import tables
+from tests.diagnose.rivals.tools import Tool
 from tests.diagnose.run import diagnose
 from tests.diagnose.said import Said
 from tests.diagnose.score import Score, row, score
@@ -41,16 +44,20 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables into this page")
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="keep the evidence of each run")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="keep scores; runs that it has are not made again"
+    )
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
+    results = Results(options.results)
     if options.rivals:
-        _rivals(options)
+        _rivals(options, results)
         return 0
     blamed = 0
     for variant in options.variants:
         known = programs(variant)
         chosen = [known[it] for it in options.names or known if it in known]
-        scores = [(it, _scores(it, variant, options)) for it in chosen]
+        scores = [(it, _scores(it, variant, options, results)) for it in chosen]
         blamed += sum(it.false_blame for _, them in scores for it in them)
         text = _table(scores)
         print(text)
@@ -59,33 +66,38 @@ def main(arguments: list[str]) -> int:
     return 1 if blamed else 0
 
 
-def _rivals(options: argparse.Namespace) -> None:
+def _rivals(options: argparse.Namespace, results: Results) -> None:
     found = []
     for program in (faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS):
-        runs = []
+        rows = []
         for seed in range(options.first, options.first + options.seeds):
-            told = tell(program, seed)
-            plan = Plan.drawn(program.name, seed)
-            bare = replace(program, conditions=frozenset())
-            runs.append({tool: score(bare, plan, it.said, it.seconds) for tool, it in told.items()})
-            for tool, it in told.items():
-                blamed = sorted(it.said.blamed)
-                print(
-                    f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s",
-                    flush=True,
-                )
-                if options.show:
-                    print(it.output, flush=True)
-        found.append((program, runs))
+            run = partial(_told, program, seed, options)
+            rows.append(results.of(f"{program.name} rivals {seed}", run))
+        found.append((program, [{Tool(name): it for name, it in row.items()} for row in rows]))
     text = tables(found)
     print(text)
     if options.write is not None:
         _insert(options.write, "rivals", text)
 
 
-def _scores(program: Program, variant: Variant, options: argparse.Namespace) -> list[Score]:
-    seeds = range(options.first, options.first + options.seeds)
-    return [_one(program, seed, variant, options) for seed in seeds]
+def _told(program: Program, seed: int, options: argparse.Namespace) -> dict[str, Score]:
+    plan = Plan.drawn(program.name, seed)
+    bare = replace(program, conditions=frozenset())
+    told = tell(program, seed)
+    for tool, it in told.items():
+        blamed = sorted(it.said.blamed)
+        print(f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s", flush=True)
+        if options.show:
+            print(it.output, flush=True)
+    return {str(tool): score(bare, plan, it.said, it.seconds) for tool, it in told.items()}
+
+
+def _scores(program: Program, variant: Variant, options: argparse.Namespace, results: Results) -> list[Score]:
+    found = []
+    for seed in range(options.first, options.first + options.seeds):
+        run = partial(_one, program, seed, variant, options)
+        found.append(results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR])
+    return found
 
 
 def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:
@@ -97,7 +109,7 @@ def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:
     return "\n".join(lines)
 
 
-def _one(program: Program, seed: int, variant: Variant, options: argparse.Namespace) -> Score:
+def _one(program: Program, seed: int, variant: Variant, options: argparse.Namespace) -> dict[str, Score]:
     bundle = None
     if options.bundles is not None and variant not in (Variant.GANG, Variant.ATTACHED):
         options.bundles.mkdir(parents=True, exist_ok=True)
@@ -115,7 +127,7 @@ def _one(program: Program, seed: int, variant: Variant, options: argparse.Namesp
     )
     if not good or options.show:
         print(outcome.page, flush=True)
-    return found
+    return {Tool.DOCTOR: found}
 
 
 def _insert(page: Path, name: str, table: str) -> None:

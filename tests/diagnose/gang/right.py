@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from tests.diagnose.gang.ranks import STEPS, Rank
+from tests.diagnose.plan import PAIRS
 from tests.diagnose.stalls import LONG_S
 
 
@@ -106,12 +107,9 @@ def training(rank: Rank) -> None:
 def made_anew(rank: Rank) -> None:
     for it in range(8):
         rank.step(it)
-    if rank.number == 0:
-        rank.gang.destroy_group("pair-0")
-        rank.gang.destroy_group("pair-1")
-        rank.gang.new_group("pair-0", [0, 2])
-        rank.gang.new_group("pair-1", [1, 3])
-    rank.client.barrier()
+    rank.client.destroy_group(rank.pair)
+    for place, pair in enumerate(PAIRS):
+        rank.client.new_group(f"pair-{place}", list(pair))
 
     def step(it: int) -> None:
         rank.client.broadcast(rank.batch, in_place=True)
