@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from tests.diagnose.faults import PROGRAMS, Program
+from tests.diagnose import faults
+from tests.diagnose.faults import Program
+from tests.diagnose.plan import Plan
+from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
+from tests.diagnose.results import Results
+from tests.diagnose.rivals.run import tell
+from tests.diagnose.rivals.table import tables
+from tests.diagnose.rivals.tools import Tool
 from tests.diagnose.run import diagnose
+from tests.diagnose.said import Said
 from tests.diagnose.score import Score, row, score
+from tests.diagnose.variants import Variant
 
 HEAD = """| program | detected | kind right | ranks exact | false blame | p50 s | max s |
 | --- | --- | --- | --- | --- | --- | --- |"""
@@ -26,61 +38,101 @@ def main(arguments: list[str]) -> int:
         "--seeds", type=int, default=3, metavar="N", help="runs of each (default: %(default)s)"
     )
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
+    parser.add_argument("--variants", nargs="+", type=Variant, choices=[*Variant], default=[*Variant])
     parser.add_argument(
-        "--jobs", nargs="+", choices=["unprepared", "watched"], default=["unprepared", "watched"]
+        "--rivals", action="store_true", help="torch's own tools instead, with the doctor beside them"
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables into this page")
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="keep the evidence of each run")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="keep scores; runs that it has are not made again"
+    )
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
+    results = Results(options.results)
+    if options.rivals:
+        _rivals(options, results)
+        return 0
     blamed = 0
-    for job in options.jobs:
-        scores = {it: _scores(PROGRAMS[it], job, options) for it in options.names or PROGRAMS}
-        blamed += sum(it.false_blame for them in scores.values() for it in them)
+    for variant in options.variants:
+        known = programs(variant)
+        chosen = [known[it] for it in options.names or known if it in known]
+        scores = [(it, _scores(it, variant, options, results)) for it in chosen]
+        blamed += sum(it.false_blame for _, them in scores for it in them)
         text = _table(scores)
         print(text)
         if options.write is not None:
-            _insert(options.write, job, text)
+            _insert(options.write, variant, text)
     return 1 if blamed else 0
 
 
-def _scores(program: Program, job: str, options: argparse.Namespace) -> list[Score]:
-    if not (program.watched if job == "watched" else program.unprepared):
-        return []
-    return [_one(program, seed, job, options) for seed in range(options.first, options.first + options.seeds)]
+def _rivals(options: argparse.Namespace, results: Results) -> None:
+    found = []
+    for program in (faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS):
+        rows = []
+        for seed in range(options.first, options.first + options.seeds):
+            run = partial(_told, program, seed, options)
+            rows.append(results.of(f"{program.name} rivals {seed}", run))
+        found.append((program, [{Tool(name): it for name, it in row.items()} for row in rows]))
+    text = tables(found)
+    print(text)
+    if options.write is not None:
+        _insert(options.write, "rivals", text)
 
 
-def _table(scores: dict[str, list[Score]]) -> str:
-    lines = [HEAD, *(row(PROGRAMS[name].what, it) for name, it in scores.items() if it)]
+def _told(program: Program, seed: int, options: argparse.Namespace) -> dict[str, Score]:
+    plan = Plan.drawn(program.name, seed)
+    bare = replace(program, conditions=frozenset())
+    told = tell(program, seed)
+    for tool, it in told.items():
+        blamed = sorted(it.said.blamed)
+        print(f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s", flush=True)
+        if options.show:
+            print(it.output, flush=True)
+    return {str(tool): score(bare, plan, it.said, it.seconds) for tool, it in told.items()}
+
+
+def _scores(program: Program, variant: Variant, options: argparse.Namespace, results: Results) -> list[Score]:
+    found = []
+    for seed in range(options.first, options.first + options.seeds):
+        run = partial(_one, program, seed, variant, options)
+        found.append(results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR])
+    return found
+
+
+def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:
+    lines = [HEAD, *(row(program.what, them) for program, them in scores)]
     for title, is_right in (("**all that goes wrong**", False), ("**all that is right**", True)):
-        them = [it for name, of in scores.items() if PROGRAMS[name].is_right is is_right for it in of]
-        lines.append(row(title, them))
+        lines.append(
+            row(title, [it for program, them in scores if program.is_right is is_right for it in them])
+        )
     return "\n".join(lines)
 
 
-def _one(program: Program, seed: int, job: str, options: argparse.Namespace) -> Score:
+def _one(program: Program, seed: int, variant: Variant, options: argparse.Namespace) -> dict[str, Score]:
     bundle = None
-    if options.bundles is not None:
+    if options.bundles is not None and variant not in (Variant.GANG, Variant.ATTACHED):
         options.bundles.mkdir(parents=True, exist_ok=True)
-        bundle = options.bundles / name(program, job, seed)
-    outcome = diagnose(program, seed, job == "watched", bundle)
+        bundle = options.bundles / name(program, variant, seed)
+    outcome = diagnose(program, seed, variant, bundle)
     if bundle is not None:
         bundle.write_text(anonymous(bundle.read_text()))
-    found = score(outcome)
+    plan = Plan.drawn(program.name, seed)
+    found = score(program, plan, Said.by_doctor(outcome.verdict), outcome.seconds)
     good = found.detected and found.right_kind and found.exact and not found.false_blame
     print(
-        f"{'ok ' if good else 'BAD'} {program.name} {job} seed {seed}: {outcome.verdict['kind']} "
-        f"{outcome.seconds:.2f} s, victim {outcome.plan.victim}, other {outcome.plan.other}",
+        f"{'ok ' if good else 'BAD'} {program.name} {variant} seed {seed}: {outcome.verdict['kind']} "
+        f"{outcome.seconds:.2f} s, victim {plan.victim}, other {plan.other}",
         flush=True,
     )
     if not good or options.show:
         print(outcome.page, flush=True)
-    return found
+    return {Tool.DOCTOR: found}
 
 
-def _insert(page: Path, job: str, table: str) -> None:
+def _insert(page: Path, name: str, table: str) -> None:
     text = page.read_text()
-    begin, end = f"<!-- {job}: begin -->\n", f"<!-- {job}: end -->"
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     before, _, rest = text.partition(begin)
     after = rest.partition(end)[2]
     page.write_text(f"{before}{begin}{table}\n{end}{after}")

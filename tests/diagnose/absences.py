@@ -55,6 +55,7 @@ def in_objects(job: Job) -> None:
         if is_hit(it):
             hit()
             time.sleep(LONG_S)
+        job.next_batch(it)
         dist.all_gather_object(found, {"step": it})
 
     run(step)

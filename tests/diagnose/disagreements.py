@@ -78,6 +78,7 @@ def other_dtype(job: Job) -> None:
 
 def swallowed(job: Job) -> None:
     def step(it: int) -> None:
+        job.next_batch(it)
         try:
             if is_hit(it):
                 hit()

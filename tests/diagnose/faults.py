@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.diagnose.plan import Plan
+from tests.diagnose.variants import Variant
 
 from rankbridge_server.doctor.verdict import Condition, Kind
+
+JOBS = frozenset({Variant.UNPREPARED, Variant.WATCHED, Variant.ATTACHED})
+RECORDED = frozenset({Variant.WATCHED})
 
 
 def _victim(plan: Plan) -> set[int]:
@@ -38,9 +42,8 @@ class Program:
     blamed: Callable[[Plan], set[int]] = _victim
     involved: Callable[[Plan], set[int]] = _nobody
     """Where nobody is to blame: the ranks of the circle, or of both sides."""
-    unprepared: bool = True
-    """Whether it can be told of a job that nobody prepared: it hangs, and what differs can be seen."""
-    watched: bool = True
+    variants: frozenset[Variant] = JOBS
+    """Where it runs, and can be told: of a job that nobody prepared, if it hangs, and what differs can be seen."""
     later_s: float = 3.0
     """When the doctor is called, after the fault has begun."""
     ends: bool = False
@@ -52,42 +55,43 @@ class Program:
         return self.kinds == {Kind.HEALTHY}
 
 
-def _late(name: str, what: str, *conditions: Condition, unprepared: bool = True) -> Program:
-    return Program(name, what, frozenset({Kind.NEVER_CALLED}), frozenset(conditions), unprepared=unprepared)
+def late(name: str, what: str, *conditions: Condition) -> Program:
+    return Program(name, what, frozenset({Kind.NEVER_CALLED}), frozenset(conditions))
 
 
 def _pair(name: str, what: str, *kinds: Kind) -> Program:
     return Program(name, what, frozenset(kinds), blamed=_nobody, involved=_both)
 
 
-def _differs(name: str, what: str, kind: Kind, unprepared: bool = True, ends: bool = False) -> Program:
-    return Program(name, what, frozenset({kind}), unprepared=unprepared, ends=ends)
+def differs(name: str, what: str, kind: Kind, *, silent: bool = False, ends: bool = False) -> Program:
+    """`silent`: without an error, and without a hang."""
+    return Program(name, what, frozenset({kind}), variants=RECORDED if silent or ends else JOBS, ends=ends)
 
 
-def _right(name: str, what: str) -> Program:
+def right(name: str, what: str) -> Program:
     return Program(name, what, frozenset({Kind.HEALTHY}), blamed=_nobody)
 
 
 FAULTS = (
-    _late("asleep", "a sleep that is too long", Condition.ASLEEP),
-    _late("loader", "a loader of data that delivers nothing", Condition.BLOCKED_READ),
-    _late("endless_loop", "an endless loop", Condition.SPINNING),
-    _late("pipe", "a read of a silent pipe", Condition.BLOCKED_READ),
-    _late("socket_read", "a read of a silent socket", Condition.BLOCKED_READ),
-    _late("prompt", "a debugger's prompt that nobody sees", Condition.BLOCKED_READ),
-    _late("store", "a key of the store that nobody sets", Condition.BLOCKED_READ),
-    _late("locks", "a deadlock of two locks", Condition.LOCK),
-    _late("empty_queue", "a queue that nobody fills", Condition.LOCK),
-    _late("event", "an event that nobody sets", Condition.LOCK),
-    _late("file_lock", "a file's lock that another has", Condition.LOCK),
-    _late("gil", "Python's lock held in C", Condition.GIL_HELD),
-    _late("gil_in_thread", "Python's lock held by another thread", Condition.GIL_HELD),
-    _late("stopped", "SIGSTOP", Condition.STOPPED),
-    _late("child", "a child that does not end", Condition.WAITING_FOR_CHILD),
-    _late("moving_threads", "asleep, and a thread of every rank moves", Condition.ASLEEP),
-    _late("in_ddp", "asleep before DDP's backward", Condition.ASLEEP),
-    _late("in_subgroup", "asleep in one group; the others wait in the world", Condition.ASLEEP),
-    _late("in_objects", "asleep before all_gather_object", Condition.ASLEEP),
+    late("asleep", "a sleep that is too long", Condition.ASLEEP),
+    late("loader", "a loader of data that delivers nothing", Condition.BLOCKED_READ),
+    late("endless_loop", "an endless loop", Condition.SPINNING),
+    late("pipe", "a read of a silent pipe", Condition.BLOCKED_READ),
+    late("socket_read", "a read of a silent socket", Condition.BLOCKED_READ),
+    late("prompt", "a debugger's prompt that nobody sees", Condition.BLOCKED_READ),
+    late("store", "a key of the store that nobody sets", Condition.BLOCKED_READ),
+    late("locks", "a deadlock of two locks", Condition.LOCK),
+    late("empty_queue", "a queue that nobody fills", Condition.LOCK),
+    late("event", "an event that nobody sets", Condition.LOCK),
+    late("file_lock", "a file's lock that another has", Condition.LOCK),
+    late("gil", "Python's lock held in C", Condition.GIL_HELD),
+    late("gil_in_thread", "Python's lock held by another thread", Condition.GIL_HELD),
+    late("stopped", "SIGSTOP", Condition.STOPPED),
+    late("child", "a child that does not end", Condition.WAITING_FOR_CHILD),
+    late("moving_threads", "asleep, and a thread of every rank moves", Condition.ASLEEP),
+    late("in_ddp", "asleep before DDP's backward", Condition.ASLEEP),
+    late("in_subgroup", "asleep in one group; the others wait in the world", Condition.ASLEEP),
+    late("in_objects", "asleep before all_gather_object", Condition.ASLEEP),
     Program(
         "two_asleep",
         "two ranks asleep",
@@ -95,10 +99,10 @@ FAULTS = (
         frozenset({Condition.ASLEEP}),
         blamed=_drawn,
     ),
-    _late("p2p_work", "asleep before a send, for which its partner waits by work.wait()", Condition.ASLEEP),
-    _late("p2p_never_sent", "asleep before a send", Condition.ASLEEP),
-    _late("teardown", "fewer steps, then waits at exit", Condition.TEARDOWN),
-    _late("thread_at_exit", "fewer steps, then a thread that does not end", Condition.TEARDOWN),
+    late("p2p_work", "asleep before a send, for which its partner waits by work.wait()", Condition.ASLEEP),
+    late("p2p_never_sent", "asleep before a send", Condition.ASLEEP),
+    late("teardown", "fewer steps, then waits at exit", Condition.TEARDOWN),
+    late("thread_at_exit", "fewer steps, then a thread that does not end", Condition.TEARDOWN),
     Program(
         "not_begun",
         "one rank does not come to init_process_group",
@@ -106,8 +110,8 @@ FAULTS = (
         frozenset({Condition.ASLEEP}),
         later_s=12.0,
     ),
-    _differs("other_collective", "another collective", Kind.MISMATCH_KIND),
-    _differs("extra_barrier", "a barrier that the others do not call", Kind.MISMATCH_KIND),
+    differs("other_collective", "another collective", Kind.MISMATCH_KIND),
+    differs("extra_barrier", "a barrier that the others do not call", Kind.MISMATCH_KIND),
     Program(
         "half_and_half",
         "another collective on half of the ranks",
@@ -115,27 +119,25 @@ FAULTS = (
         blamed=_nobody,
         involved=_drawn,
     ),
-    _differs("other_root", "another root", Kind.MISMATCH_ROOT),
+    differs("other_root", "another root", Kind.MISMATCH_ROOT),
     _pair("two_groups", "two groups in opposite order", Kind.ORDER_INVERSION),
     _pair("p2p_tag", "a send with another tag", Kind.P2P_UNMATCHED),
     _pair("p2p_peer", "a send to another rank", Kind.P2P_UNMATCHED),
     _pair("p2p_and_collective", "a send after a collective, the receive before it", Kind.ORDER_INVERSION),
     Program("slow_rank", "one rank slower than the others", frozenset({Kind.SLOW})),
     Program("busy_rank", "one rank with more work", frozenset({Kind.SLOW})),
-    _differs("other_op", "another reduce op: wrong values, no error", Kind.MISMATCH_OP, unprepared=False),
-    _differs("other_order", "another order, alike in shape: wrong values", Kind.ORDER, unprepared=False),
-    _differs("other_shape", "another shape", Kind.MISMATCH_SHAPE, unprepared=False, ends=True),
-    _differs("other_dtype", "another dtype", Kind.MISMATCH_DTYPE, unprepared=False, ends=True),
-    _differs(
-        "swallowed", "an exception swallowed: one call less", Kind.MISMATCH_SHAPE, unprepared=False, ends=True
-    ),
+    differs("other_op", "another reduce op: wrong values, no error", Kind.MISMATCH_OP, silent=True),
+    differs("other_order", "another order, alike in shape: wrong values", Kind.ORDER, silent=True),
+    differs("other_shape", "another shape", Kind.MISMATCH_SHAPE, ends=True),
+    differs("other_dtype", "another dtype", Kind.MISMATCH_DTYPE, ends=True),
+    differs("swallowed", "an exception swallowed: one call less", Kind.MISMATCH_SHAPE, ends=True),
     Program(
         "p2p_size",
         "a send larger than the receive",
         frozenset({Kind.MISMATCH_SHAPE}),
         blamed=_nobody,
         involved=_both,
-        unprepared=False,
+        variants=RECORDED,
         ends=True,
     ),
     Program(
@@ -143,7 +145,7 @@ FAULTS = (
         "SIGKILL",
         frozenset({Kind.NEVER_CALLED}),
         frozenset({Condition.DEAD}),
-        unprepared=False,
+        variants=RECORDED,
         ends=True,
     ),
     Program(
@@ -151,7 +153,7 @@ FAULTS = (
         "an exception",
         frozenset({Kind.NEVER_CALLED}),
         frozenset({Condition.DEAD}),
-        unprepared=False,
+        variants=RECORDED,
         ends=True,
     ),
     Program(
@@ -159,23 +161,23 @@ FAULTS = (
         "fewer steps, then exits",
         frozenset({Kind.NEVER_CALLED}),
         frozenset({Condition.EXITED}),
-        unprepared=False,
+        variants=RECORDED,
         ends=True,
     ),
 )
 RIGHT = (
-    _right("fast", "a fast loop"),
-    _right("all_slow", "every rank slow"),
-    _right("taking_turns", "another rank slow at each step"),
-    _right("checkpoints", "rank 0 writes a checkpoint at times"),
-    _right("computing", "long steps"),
-    _right("uneven_sizes", "uneven all_to_all, objects of unequal size"),
-    _right("pipeline", "a pipeline of sends"),
-    _right("other_lines", "the root calls from another line"),
-    _right("overlapped", "eight calls at once"),
-    _right("training", "DDP"),
-    _right("made_anew", "the groups destroyed and made anew"),
-    _right("idle", "all ranks idle"),
-    _right("slow_start", "rank 0 prepares for long"),
+    right("fast", "a fast loop"),
+    right("all_slow", "every rank slow"),
+    right("taking_turns", "another rank slow at each step"),
+    right("checkpoints", "rank 0 writes a checkpoint at times"),
+    right("computing", "long steps"),
+    right("uneven_sizes", "uneven all_to_all, objects of unequal size"),
+    right("pipeline", "a pipeline of sends"),
+    right("other_lines", "the root calls from another line"),
+    right("overlapped", "eight calls at once"),
+    right("training", "DDP"),
+    right("made_anew", "the groups destroyed and made anew"),
+    right("idle", "all ranks idle"),
+    right("slow_start", "rank 0 prepares for long"),
 )
 PROGRAMS = {it.name: it for it in (*FAULTS, *RIGHT)}

@@ -6,12 +6,12 @@ import time
 
 import torch
 import torch.distributed as dist
-from tests.diagnose.ranks import PLAN, RANK, Job, hit, run
+from tests.diagnose.ranks import PLAN, RANK, Job, hit, new_group, run
 from tests.diagnose.stalls import LONG_S
 
 
 def two_groups(job: Job) -> None:
-    both = dist.new_group([PLAN.victim, PLAN.partner])
+    both = new_group([PLAN.victim, PLAN.partner])
     inverted = PLAN.victim == RANK
 
     def step(it: int) -> None:

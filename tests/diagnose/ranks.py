@@ -5,23 +5,32 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from tests.diagnose.plan import PAIRS, Plan, marker
+from tests.diagnose.rivals import inside as rivals
 
 NAME, SEED, FOLDER = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 RANK = int(os.environ["RANK"])
 PLAN = Plan.drawn(NAME, SEED)
 STEPS = 1_000_000
+TIMEOUT = rivals.timeout()
 Step = Callable[[int], None]
 
 
 def hit() -> None:
     """Says that the fault begins."""
     marker(FOLDER, RANK).touch()
+
+
+def new_group(ranks: Sequence[int]) -> dist.ProcessGroup:
+    """A group of the job."""
+    made: dist.ProcessGroup = dist.new_group(list(ranks), timeout=TIMEOUT)
+    rivals.describe_groups()
+    return made
 
 
 def is_hit(step: int) -> bool:
@@ -33,14 +42,25 @@ class Job:
     """Groups of a job, and its ordinary step."""
 
     def __init__(self) -> None:
-        dist.init_process_group("gloo")
-        made = [dist.new_group(list(pair)) for pair in PAIRS]
+        # What knows nothing of rankbridge must not import it.
+        if "DIAGNOSE_ATTACH" in os.environ:
+            from rankbridge_server import attach
+
+            attachment = attach(os.environ["DIAGNOSE_ATTACH"])
+            dist.init_process_group("gloo", timeout=TIMEOUT)
+            attachment.wait()
+        else:
+            dist.init_process_group("gloo", timeout=TIMEOUT)
+        # What tells rivals of this one is there from the start.
+        rivals.prepare(FOLDER, RANK)
+        made = [new_group(pair) for pair in PAIRS]
         self.pair = made[RANK % 2]
         self.late = 0.0
 
     def next_batch(self, step: int) -> torch.Tensor:
-        """Ordinary work."""
+        """Ordinary work, before the step's first collective."""
         time.sleep(0.005)
+        rivals.before_collectives()
         return torch.full((16,), float(step))
 
     def step(self, step: int) -> None:

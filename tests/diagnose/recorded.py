@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.diagnose.faults import PROGRAMS, Program
+from tests.diagnose.variants import Variant
 
 from rankbridge_server.doctor.bundle import load
 from rankbridge_server.doctor.evidence import Evidence
@@ -21,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 EVIDENCE = ROOT / "tests" / "unit" / "doctor" / "evidence"
 
 
-def name(program: Program, job: str, seed: int) -> str:
+def name(program: Program, variant: Variant, seed: int) -> str:
     """Of the file of a run."""
-    return f"{program.name}-{job}-{seed}.json"
+    return f"{program.name}-{variant}-{seed}.json"
 
 
 def anonymous(bundle: str) -> str:
@@ -39,8 +40,8 @@ def anonymous(bundle: str) -> str:
     return re.sub(r"/tmp/[\w.-]+", "/tmp/folder", bundle).replace(os.path.expanduser("~"), "/home")
 
 
-def recorded() -> Iterator[tuple[Program, str, int, Evidence]]:
-    """What is kept: program, job, seed, evidence."""
+def recorded() -> Iterator[tuple[Program, Variant, int, Evidence]]:
+    """What is kept."""
     for path in sorted(EVIDENCE.glob("*.json")):
-        program, job, seed = path.stem.rsplit("-", 2)
-        yield PROGRAMS[program], job, int(seed), load(path.read_text())
+        program, variant, seed = path.stem.rsplit("-", 2)
+        yield PROGRAMS[program], Variant(variant), int(seed), load(path.read_text())

@@ -6,9 +6,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.diagnose.run import Outcome
+from tests.diagnose.faults import Program
+from tests.diagnose.plan import Plan
+from tests.diagnose.said import Said
 
-from rankbridge_server.doctor.verdict import Condition, Kind
+from rankbridge_server.doctor.verdict import Kind
 
 _SIDED = {Kind.MISMATCH_ROOT, Kind.MISMATCH_KIND}
 
@@ -24,40 +26,38 @@ class Score:
     seconds: float
 
 
-def score(it: Outcome) -> Score:
-    """Compares a verdict with the truth."""
-    program, verdict = it.program, it.verdict
-    kind = Kind(verdict["kind"])
-    blamed = {culprit["rank"] for culprit in verdict["culprits"]}
-    conditions = {Condition(culprit["condition"]) for culprit in verdict["culprits"]}
+def score(program: Program, plan: Plan, said: Said, seconds: float) -> Score:
+    """Compares what was said with the truth."""
+    blamed = {*said.blamed}
     if program.is_right:
-        said = kind not in (Kind.HEALTHY, Kind.UNKNOWN)
-        return Score(kind is Kind.HEALTHY, kind is Kind.HEALTHY, not blamed, said or bool(blamed), it.seconds)
-    shown = {*verdict["cycle"]} or {rank for side in verdict["sides"] for rank in side["ranks"]}
-    wanted = program.involved(it.plan)
+        is_fine = said.kind is Kind.HEALTHY
+        blames = bool(blamed) or (said.detected and not is_fine)
+        return Score(is_fine, is_fine, not blamed, blames, seconds)
+    shown = set().union(*said.sides)
+    wanted = program.involved(plan)
     # Without a majority, both sides must be shown, the wrong one by itself.
-    alone = not blamed and kind in _SIDED and program.blamed(it.plan) in _sides(verdict)
+    alone = not blamed and said.kind in _SIDED and program.blamed(plan) in said.sides
     exact = alone or (
-        blamed == program.blamed(it.plan) and (not wanted or wanted == shown or wanted in _sides(verdict))
+        blamed == program.blamed(plan) and (not wanted or wanted == shown or wanted in said.sides)
     )
-    right = kind in program.kinds and (
-        not program.conditions or (bool(conditions) and conditions <= program.conditions)
+    right = said.kind in program.kinds and (
+        not program.conditions or (bool(said.conditions) and said.conditions <= program.conditions)
     )
-    detected = kind not in (Kind.HEALTHY, Kind.UNKNOWN)
-    return Score(detected, right, exact, not blamed <= program.blamed(it.plan), it.seconds)
-
-
-def _sides(verdict: dict[str, list[dict[str, list[int]]]]) -> list[set[int]]:
-    return [set(side["ranks"]) for side in verdict["sides"]]
+    return Score(said.detected, right, exact, not blamed <= program.blamed(plan), seconds)
 
 
 def row(title: str, scores: Sequence[Score]) -> str:
     """A line of the table, in Markdown."""
+    return f"| {title} | {' | '.join(cells(scores))} |"
+
+
+def cells(scores: Sequence[Score]) -> list[str]:
+    """Detected, kind right, ranks exact, false blame, median and longest time."""
     count = len(scores)
     if not count:
-        return f"| {title} | - | - | - | - | - | - |"
+        return ["-"] * 6
     times = [it.seconds for it in scores]
-    cells = [
+    return [
         f"{sum(it.detected for it in scores)}/{count}",
         f"{sum(it.right_kind for it in scores)}/{count}",
         f"{sum(it.exact for it in scores)}/{count}",
@@ -65,4 +65,3 @@ def row(title: str, scores: Sequence[Score]) -> str:
         f"{statistics.median(times):.2f}",
         f"{max(times):.2f}",
     ]
-    return f"| {title} | {' | '.join(cells)} |"

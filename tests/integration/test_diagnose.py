@@ -270,7 +270,7 @@ def test_a_function_that_keeps_the_others_waiting_in_a_collective_is_found(
         steps = gang.function("train").start(str(fifo))
         verdict = found(gang, "never_called")
         assert [it.rank for it in verdict.culprits] == [2]
-        assert verdict.call == "all_reduce torch:world#4"
+        assert verdict.call == "all_reduce world#4"
         assert [(it.function, Path(it.file).name) for it in verdict.culprits[0].stack] == [
             ("next_batch", "app.py"),
             ("train", "app.py"),

@@ -8,16 +8,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.diagnose.faults import FAULTS, RIGHT, Program
+from tests.diagnose.faults import Program
+from tests.diagnose.jobs import descendants
+from tests.diagnose.plan import Plan
+from tests.diagnose.programs import programs
 from tests.diagnose.recorded import EVIDENCE
-from tests.diagnose.run import descendants, diagnose
+from tests.diagnose.run import diagnose
+from tests.diagnose.said import Said
 from tests.diagnose.score import score
+from tests.diagnose.variants import Variant
 from tests.support.sampling import sample, seed
 
 BIN = Path(sys.executable).parent
-WRONG = [(it, job) for it in FAULTS for job in ("unprepared", "watched") if job == "watched" or it.unprepared]
-SOUND = [(it, job) for it in RIGHT for job in ("unprepared", "watched")]
-DRAWN = [*sample(WRONG, 1), *sample(SOUND, 1)]
+RUNS = [(it, variant) for variant in Variant for it in programs(variant).values()]
+OURS = (Variant.GANG, Variant.ATTACHED)
+DRAWN = [
+    *sample([run for run in RUNS if not run[0].is_right and run[1] not in OURS], 1),
+    *sample([run for run in RUNS if not run[0].is_right and run[1] in OURS], 2),
+    *sample([run for run in RUNS if run[0].is_right], 1),
+]
 
 
 def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
@@ -32,10 +41,11 @@ def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("program", "job"), DRAWN, ids=[f"{it.name}-{job}" for it, job in DRAWN])
-def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, job: str) -> None:
-    outcome = diagnose(program, int(seed()[:6], 16) if seed() != "none" else 0, job == "watched")
-    found = score(outcome)
+@pytest.mark.parametrize(("program", "variant"), DRAWN, ids=[f"{it.name}-{variant}" for it, variant in DRAWN])
+def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, variant: Variant) -> None:
+    drawn = int(seed()[:6], 16) if seed() != "none" else 0
+    outcome = diagnose(program, drawn, variant)
+    found = score(program, Plan.drawn(program.name, drawn), Said.by_doctor(outcome.verdict), outcome.seconds)
     assert not found.false_blame, outcome.page
     assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.page
     assert found.seconds < 30

@@ -249,6 +249,7 @@ class RecordedOperation(google.protobuf.message.Message):
     CODE_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     INDEFINITE_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     operation: builtins.str
     """Its kind: "all_reduce"."""
     group: builtins.str
@@ -281,6 +282,10 @@ class RecordedOperation(google.protobuf.message.Message):
     """The error's text. Empty: none."""
     indefinite: builtins.bool
     """Whether other ranks may have done it although it failed here."""
+    sequence: builtins.int
+    """How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
+    on all members for the same operation alone. Not set: it was not announced.
+    """
     def __init__(
         self,
         *,
@@ -300,15 +305,18 @@ class RecordedOperation(google.protobuf.message.Message):
         code: rankbridge.v1.error_pb2.ErrorCode.ValueType = ...,
         message: builtins.str = ...,
         indefinite: builtins.bool = ...,
+        sequence: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "announced_us", b"announced_us", "done_us", b"done_us", "entered_us", b"entered_us"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "announced_us", b"announced_us", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "session_id", b"session_id", "site", b"site"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "done_us", b"done_us", "entered_us", b"entered_us", "sequence", b"sequence"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "sequence", b"sequence", "session_id", b"session_id", "site", b"site"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_announced_us", b"_announced_us"]) -> typing.Literal["announced_us"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_done_us", b"_done_us"]) -> typing.Literal["done_us"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_entered_us", b"_entered_us"]) -> typing.Literal["entered_us"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sequence", b"_sequence"]) -> typing.Literal["sequence"] | None: ...
 
 Global___RecordedOperation: typing_extensions.TypeAlias = RecordedOperation
 
@@ -555,8 +563,7 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     INTERVAL_US_FIELD_NUMBER: builtins.int
     AT_US_FIELD_NUMBER: builtins.int
     USER_THREAD_FIELD_NUMBER: builtins.int
-    SCRIPT_GROUPS_FIELD_NUMBER: builtins.int
-    SCRIPT_CALLS_FIELD_NUMBER: builtins.int
+    TORCH_FIELD_NUMBER: builtins.int
     still: builtins.bool
     """Whether the thread that `process` is about was at the same place both times."""
     interval_us: builtins.int
@@ -596,13 +603,9 @@ class GetEvidenceResponse(google.protobuf.message.Message):
         """And at the second."""
 
     @property
-    def script_groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptGroup]:
-        """The groups of torch.distributed in the rank's process: of functions, or of the job to which the rank was attached."""
-
-    @property
-    def script_calls(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptCall]:
-        """The newest collectives that the user's own code has called there, as torch's flight recorder has them, at most 64 of each
-        group, in their order.
+    def torch(self) -> Global___TorchState:
+        """What torch.distributed has of this process for functions, or for the script of a job to which the rank was attached. Not
+        set: nothing.
         """
 
     def __init__(
@@ -619,91 +622,139 @@ class GetEvidenceResponse(google.protobuf.message.Message):
         interval_us: builtins.int = ...,
         at_us: builtins.int = ...,
         user_thread: builtins.int = ...,
-        script_groups: collections.abc.Iterable[Global___ScriptGroup] | None = ...,
-        script_calls: collections.abc.Iterable[Global___ScriptCall] | None = ...,
+        torch: Global___TorchState | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "script_calls", b"script_calls", "script_groups", b"script_groups", "stacks", b"stacks", "still", b"still", "user_thread", b"user_thread"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "torch", b"torch"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "torch", b"torch", "user_thread", b"user_thread"]) -> None: ...
 
 Global___GetEvidenceResponse: typing_extensions.TypeAlias = GetEvidenceResponse
 
 @typing.final
-class ScriptGroup(google.protobuf.message.Message):
+class TorchState(google.protobuf.message.Message):
+    """What torch.distributed has of a process."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: builtins.int
+    COLLECTIVES_FIELD_NUMBER: builtins.int
+    CALLING_FIELD_NUMBER: builtins.int
+    PEER_FIELD_NUMBER: builtins.int
+    TAG_FIELD_NUMBER: builtins.int
+    SCRIPT_FIELD_NUMBER: builtins.int
+    calling: builtins.str
+    """The method in C that the innermost line of `user_thread` has called. Empty: none, or not known."""
+    peer: builtins.int
+    """Of the call of torch.distributed that `user_thread` is in: the rank that is its root, or to which it sends, or from which
+    it receives. Not set: none, or not known.
+    """
+    tag: builtins.int
+    """Its tag. Not set: none, or not known."""
+    script: builtins.bool
+    """Whether it is the script's of a job, and not that of functions."""
+    @property
+    def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchGroup]:
+        """Its groups."""
+
+    @property
+    def collectives(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchCollective]:
+        """Its newest collectives in each of them, in the order in which they were issued; of this generation, in functions."""
+
+    def __init__(
+        self,
+        *,
+        groups: collections.abc.Iterable[Global___TorchGroup] | None = ...,
+        collectives: collections.abc.Iterable[Global___TorchCollective] | None = ...,
+        calling: builtins.str = ...,
+        peer: builtins.int | None = ...,
+        tag: builtins.int | None = ...,
+        script: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "peer", b"peer", "tag", b"tag"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "calling", b"calling", "collectives", b"collectives", "groups", b"groups", "peer", b"peer", "script", b"script", "tag", b"tag"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_tag", b"_tag"]) -> typing.Literal["tag"] | None: ...
+
+Global___TorchState: typing_extensions.TypeAlias = TorchState
+
+@typing.final
+class TorchGroup(google.protobuf.message.Message):
     """A group of torch.distributed."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NAME_FIELD_NUMBER: builtins.int
-    RANKS_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
+    RANKS_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Torch's own name of it: "0"."""
+    """Torch's name of it: "0"."""
     description: builtins.str
-    """Its name for people: "world". Empty: it has none."""
+    """What it is: "default_pg", or what its maker has said."""
     @property
     def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Its members: ranks in torch's world."""
+        """Its ranks in the job."""
 
     def __init__(
         self,
         *,
         name: builtins.str = ...,
-        ranks: collections.abc.Iterable[builtins.int] | None = ...,
         description: builtins.str = ...,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name", "ranks", b"ranks"]) -> None: ...
 
-Global___ScriptGroup: typing_extensions.TypeAlias = ScriptGroup
+Global___TorchGroup: typing_extensions.TypeAlias = TorchGroup
 
 @typing.final
-class ScriptCall(google.protobuf.message.Message):
-    """A collective that the user's own code has called."""
+class TorchCollective(google.protobuf.message.Message):
+    """A collective in torch's flight recorder."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     GROUP_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
-    OPERATION_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     DTYPES_FIELD_NUMBER: builtins.int
     SHAPES_FIELD_NUMBER: builtins.int
     CALLED_US_FIELD_NUMBER: builtins.int
     DONE_FIELD_NUMBER: builtins.int
     group: builtins.str
-    """Torch's own name of its group."""
+    """Torch's name of its group."""
     number: builtins.int
     """Its number in the group, from 1."""
-    operation: builtins.str
+    kind: builtins.str
     """Its kind: "all_reduce"."""
     called_us: builtins.int
     """When it was called, by the clock of the rank's host: microseconds since 1970 in UTC."""
     done: builtins.bool
-    """Whether it is over."""
+    """Whether it is done."""
     @property
     def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Dtypes of its inputs, as torch names them: "float32"."""
+        """Dtypes of its tensors: "float32"."""
 
     @property
-    def shapes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ScriptShape]:
-        """Shapes of its inputs."""
+    def shapes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchShape]:
+        """Their shapes."""
 
     def __init__(
         self,
         *,
         group: builtins.str = ...,
         number: builtins.int = ...,
-        operation: builtins.str = ...,
+        kind: builtins.str = ...,
         dtypes: collections.abc.Iterable[builtins.str] | None = ...,
-        shapes: collections.abc.Iterable[Global___ScriptShape] | None = ...,
+        shapes: collections.abc.Iterable[Global___TorchShape] | None = ...,
         called_us: builtins.int = ...,
         done: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "number", b"number", "operation", b"operation", "shapes", b"shapes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "kind", b"kind", "number", b"number", "shapes", b"shapes"]) -> None: ...
 
-Global___ScriptCall: typing_extensions.TypeAlias = ScriptCall
+Global___TorchCollective: typing_extensions.TypeAlias = TorchCollective
 
 @typing.final
-class ScriptShape(google.protobuf.message.Message):
-    """A shape."""
+class TorchShape(google.protobuf.message.Message):
+    """A tensor's shape."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -719,7 +770,7 @@ class ScriptShape(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["sizes", b"sizes"]) -> None: ...
 
-Global___ScriptShape: typing_extensions.TypeAlias = ScriptShape
+Global___TorchShape: typing_extensions.TypeAlias = TorchShape
 
 @typing.final
 class DiagnoseRequest(google.protobuf.message.Message):

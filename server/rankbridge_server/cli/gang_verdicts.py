@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..doctor.contract_texts import frame_of
 from ..doctor.evidence import Frame
+from ..doctor.judge import judge
 from ..doctor.verdict import Condition, Culprit, Kind, Side, Verdict, Wait
-from .gangs import connected, running
+from .gangs import connected, running, target
 from .options import Options
 
 if TYPE_CHECKING:
@@ -28,11 +31,43 @@ def is_gang(options: Options) -> bool:
 
 
 def verdict_on(options: Options) -> Verdict:
-    """The verdict on the gang that the options name, and its evidence as a file. Raises NoGang, RankBridgeError."""
+    """The verdict on the gang that the options name, and its evidence as a file. Raises NoGang, RankBridgeError.
+
+    Where ranks say too little, as one that does not answer, their processes are looked at as those of any job.
+    """
     with connected(options) as gang:
         if options.bundle is not None:
             options.bundle.write_text(gang.evidence() + "\n")
-        return _verdict(gang.diagnose(patience=options.patience))
+        verdict = _verdict(gang.diagnose(patience=options.patience))
+    silent = any(it.condition is Condition.SILENT for it in verdict.culprits)
+    return (_from_outside(options) if silent or verdict.kind is Kind.UNKNOWN else None) or verdict
+
+
+def _from_outside(options: Options) -> Verdict | None:
+    """The verdict on the job to which the gang is attached; None: it is none of this host, or nothing is certain."""
+    from ..job.outside.collect import collect
+    from ..job.outside.processes import NoJob, find
+
+    pids = _pids(options)
+    try:
+        found = find(pids) if pids else []
+        if {it.pid for it in found} != set(pids) or not found:
+            return None
+        verdict = judge(collect(found, inject=options.inject), options.patience)
+    except NoJob:
+        return None
+    return None if verdict.kind in (Kind.HEALTHY, Kind.UNKNOWN) else verdict
+
+
+def _pids(options: Options) -> list[int]:
+    """The processes of the gang's ranks, if it is on this host. A rank that ends has no socket any more."""
+    where = target(options)
+    try:
+        ranks = json.loads(Path(where).read_text())["ranks"] if isinstance(where, str) else []
+        here = any(Path(it["endpoints"][0].removeprefix("unix:")).is_socket() for it in ranks)
+        return [int(it["pid"]) for it in ranks] if here else []
+    except (OSError, ValueError, KeyError, IndexError):
+        return []
 
 
 def verdict_in(text: str, options: Options) -> Verdict:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
-from ..core.script import Script
+from ..core.hold.holds import Holds
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
 
 class Loaded(NamedTuple):
-    """The user's code in a rank. `code`: what it does with torch.distributed; None: there is none."""
+    """The user's code in a rank. `hook`: makes its collectives come to the rank's breakpoints."""
 
     functions: Functions | None = None
-    code: Script | None = None
+    hook: Callable[[Holds], None] = lambda holds: None
 
 
 def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:
@@ -30,11 +30,10 @@ def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:
     registry = with_built_in(REGISTRY)
     if backend.name not in ("gloo", "nccl"):
         return Loaded(FunctionHost(registry, backend.tensors, None))
-    from ..job import points
+    from ..job import breakpoints, points
     from ..job.interfaces import interface_of
-    from ..job.torch_script import TorchScript
     from ..job.torch_world import TorchWorld
 
     points.begin()
     world = TorchWorld(interface_of(hostname), "cuda" if backend.name == "nccl" else "cpu")
-    return Loaded(FunctionHost(registry, backend.tensors, world), TorchScript())
+    return Loaded(FunctionHost(registry, backend.tensors, world), breakpoints.begin)

@@ -138,7 +138,7 @@ def _serve(
         settings.straggler_after,
     )
     gang = _Gang(options)
-    functions, code = loaded(settings.load, backend, host)
+    functions, hook = loaded(settings.load, backend, host)
     sidecar = Sidecar(
         identity,
         backend,
@@ -146,7 +146,7 @@ def _serve(
         settings,
         formed=gang.formed,
         functions=functions,
-        code=code,
+        hook=hook,
         look_inside=stacks.threads,
     )
     target = _advertised(options.advertise, host, sidecar.endpoints[0])

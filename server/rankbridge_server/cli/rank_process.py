@@ -79,9 +79,9 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         backend = FakeBackend(hub)
-        functions, code = loaded(settings(rank).load, backend, "")
+        functions, hook = loaded(settings(rank).load, backend, "")
         return Sidecar(
-            identity, backend, links, settings(rank), formed=_report(line), functions=functions, code=code
+            identity, backend, links, settings(rank), formed=_report(line), functions=functions, hook=hook
         )
 
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
@@ -99,9 +99,9 @@ def _run_rank(
     def sidecar() -> Sidecar:
         backend, limits = make()
         lost = partial(line.try_send, Suspect())
-        functions, code = loaded(settings.load, backend, "127.0.0.1")
+        functions, hook = loaded(settings.load, backend, "127.0.0.1")
         ours = replace(settings, limits=limits)
-        return Sidecar(identity, backend, links, ours, lost, _report(line), functions, code, stacks.threads)
+        return Sidecar(identity, backend, links, ours, lost, _report(line), functions, hook, stacks.threads)
 
     _serve(lambda: [sidecar()], line)
 

@@ -423,6 +423,8 @@ class Generation:
     def _agree(self, job: Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
         timeout = max(task.remaining, 0.001)
+        if task.sequence < 0:
+            task.sequence = membership.sequence
         arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload, task.site)
         verdict = self._verdict(job, arrival)
         if verdict.ruling is Ruling.GO:

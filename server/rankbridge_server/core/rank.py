@@ -39,7 +39,6 @@ from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .record import Record, Recorded
 from .refs.refs import MAX_ID_BYTES, RefStore
-from .script import NoScript, Script
 from .shared_memory.segments import Segments
 from .task import Call, Task
 
@@ -100,8 +99,8 @@ class Rank:
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
     trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
-    at which line the script of the job is whose process this is; empty: it is no job's. `code`: the user's
-    own, which may use torch.distributed.
+    at which line the script of the job is whose process this is; empty: it is no job's. `hook`: called before the first
+    breakpoint is set; makes the user's own collectives come to it.
     """
 
     def __init__(
@@ -120,7 +119,7 @@ class Rank:
         trace: Callable[[Task, str], None] | None = None,
         functions: Functions | None = None,
         script: Callable[[], str] = lambda: "",
-        code: Script | None = None,
+        hook: Callable[[Holds], None] = lambda holds: None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -134,8 +133,7 @@ class Rank:
         self._alone = Courier("functions")
         self.events = EventLog()
         self.record = Record(limits.max_record)
-        self.code = code or NoScript()
-        self.holds = Holds(backend.tensors.find, self.code.hold_at)
+        self.holds = Holds(backend.tensors.find, hook)
         self.gang_calls = GangCalls()
         self._metrics = metrics
         self._trace = trace
@@ -190,6 +188,11 @@ class Rank:
             if task.function and task.thread:
                 return task.thread
         return threading.main_thread().ident or 0 if self._script() else 0
+
+    @property
+    def has_script(self) -> bool:
+        """Whether this process is a job's."""
+        return bool(self._script())
 
     def pid_of(self, rank: int) -> int:
         """The process of another rank of this host, as the links of the generation know it. 0: it is not known."""

@@ -18,8 +18,8 @@ _TEXT = 500
 class Recorded(NamedTuple):
     """An operation: how it was called, how far it has come, and how it ended.
 
-    `called`, `announced`, `entered`, `done`: seconds of the monotonic clock; 0.0: it was not, or not yet. `code`: None:
-    it ended well, or has not.
+    `called`, `announced`, `entered`, `done`: seconds of the monotonic clock; 0.0: it was not, or not yet. `sequence`:
+    as of `Task`. `code`: None: it ended well, or has not.
     """
 
     place: Place
@@ -31,6 +31,7 @@ class Recorded(NamedTuple):
     announced: float
     entered: float
     done: float
+    sequence: int
     phase: Phase
     code: ErrorCode | None
     message: str
@@ -50,6 +51,7 @@ class Recorded(NamedTuple):
             task.announced,
             task.entered,
             done,
+            task.sequence,
             task.phase,
             failure.code if failure is not None else None,
             failure.message[:_TEXT] if failure is not None else "",

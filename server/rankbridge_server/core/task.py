@@ -41,7 +41,8 @@ class Task:
 
     `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `announced`: when the
     leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
-    `contract`: what its members agree on; empty: nothing, or not yet said. `site`: as of `Call`. `function`: name of
+    `contract`: what its members agree on; empty: nothing, or not yet said. `sequence`: GO verdicts of its group before
+    it; -1: it was not announced. `site`: as of `Call`. `function`: name of
     the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
     `held`: it waits at a breakpoint.
     `waited_for`: of each of its admissions, on the group's leader, the rank that came last, and the seconds that all
@@ -68,6 +69,7 @@ class Task:
         "function",
         "held",
         "place",
+        "sequence",
         "session_id",
         "site",
         "thread",
@@ -87,6 +89,7 @@ class Task:
         self.began = time.monotonic()
         self.deadline = self.began + timeout
         self.announced = 0.0
+        self.sequence = -1
         self.entered = 0.0
         self.waited_for: tuple[tuple[int, float], ...] = ()
         self.done = False

@@ -12,6 +12,7 @@ _SHAPE = re.compile(r"\b(?:shape|part)=\[([\d, ]{0,400})\]")
 _OP = re.compile(r"\bop=(\w+)")
 _ROOT = re.compile(r"\b(?:src|dst)_rank_in_group=(\d{1,18})")
 _POST = re.compile(r"(send|receive) of .*?(?:to|from) (?:rank_in_group (\d{1,18})|any) tag=(-?\d{1,18})")
+_POSTED = re.compile(r"(?:send|receive) of \w+ (\w+)\[([\d, ]{0,400})\]")
 _SITE = re.compile(r"(.*):(\d{1,18})")
 
 
@@ -19,17 +20,18 @@ def with_contract(call: Call, contract: str, ranks: tuple[int, ...]) -> Call:
     """The call with what its contract says. `ranks`: of the group, in the gang."""
     post = _POST.match(contract)
     if post is not None:
+        tensor = _POSTED.match(contract)
         return replace(
             call,
             kind="send" if post[1] == "send" else "recv",
+            dtypes=() if tensor is None else (tensor[1],),
+            shapes=() if tensor is None else (_sizes(tensor[2]),),
             peer=_member(post[2], ranks),
             tag=int(post[3]),
         )
     dtype, op = _DTYPE.search(contract), _OP.search(contract)
     root = _ROOT.search(contract)
-    shapes = tuple(
-        tuple(int(it) for it in shape[1].split(",") if it.strip()) for shape in _SHAPE.finditer(contract)
-    )
+    shapes = tuple(_sizes(shape[1]) for shape in _SHAPE.finditer(contract))
     return replace(
         call,
         dtypes=() if dtype is None else (dtype[1],),
@@ -43,6 +45,10 @@ def frame_of(site: str) -> Frame | None:
     """The frame of a line of code, "train.py:88"; None: there is none."""
     found = _SITE.fullmatch(site)
     return None if found is None else Frame(name="", file=found[1], line=int(found[2]))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(it) for it in text.split(",") if it.strip())
 
 
 def _member(rank_in_group: str | None, ranks: tuple[int, ...]) -> int | None:

@@ -61,8 +61,6 @@ class Group:
     ranks: tuple[int, ...]
     backend: str = ""
     description: str = ""
-    has_numbers: bool = True
-    """Whether people know its calls by their numbers; otherwise these say in which order calls came, and no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +111,7 @@ class RankEvidence:
     begun: bool | None = None
     """Whether it has a process group."""
     source: str = ""
-    """Where `calls` are from: "flight recorder", "ring", "record", or "" where calls are not known."""
+    """Where `calls` are from: "flight recorder", "ring", "record", "functions", or "" where calls are not known."""
     calls: tuple[Call, ...] = ()
     """The newest of each group, in the order in which they were issued."""
     waiting_s: float | None = None
@@ -147,6 +145,8 @@ class Evidence:
     """Between both looks."""
     world_size: int
     ranks: tuple[RankEvidence, ...]
+    has_numbers: bool = True
+    """Whether people know calls by their numbers; otherwise these say in which order calls came, and no more."""
     ended_by: str = ""
     """The signal with which somebody has ended the job from outside."""
     notes: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Frame
@@ -11,9 +12,11 @@ from .testimony import Operation, Silence, Testimony
 from .verdict import Condition, Culprit, Kind, Side, Verdict
 from .words import rank_intervals, verb
 
+_SHORTLY_S = 60.0
+"""Before others begin to wait: a failure after which a controller calls a rank no more."""
 _MISMATCH, _PEER_MISSING = "MISMATCH", "PEER_MISSING"
 _KINDS: tuple[tuple[Kind, Callable[[Call], object]], ...] = (
-    (Kind.MISMATCH_KIND, lambda it: it.kind),
+    (Kind.MISMATCH_KIND, lambda it: "" if it.is_p2p else it.kind),
     (Kind.MISMATCH_ROOT, lambda it: it.root),
     (Kind.MISMATCH_DTYPE, lambda it: it.dtypes),
     (Kind.MISMATCH_SHAPE, lambda it: it.shapes),
@@ -71,12 +74,32 @@ def last(testimonies: Sequence[Testimony], at: float) -> Verdict | None:
     )
 
 
+def left_by_failure(testimonies: Sequence[Testimony], at: float, found: Verdict) -> Verdict | None:
+    """The failure after which ranks were called no more, if the verdict is that others wait for these.
+
+    `found`: of what keeps ranks waiting now.
+    """
+    idle = {it.rank for it in found.culprits if it.condition is Condition.IDLE}
+    if found.kind is not Kind.NEVER_CALLED or len(idle) < len(found.culprits):
+        return None
+    waited = max((it.seconds or 0.0 for it in found.waits), default=0.0)
+    of_idle = [it for it in testimonies if it.rank in idle]
+    newest = [it.operations[-1] for it in of_idle if it.operations]
+    recent = [
+        it for it in newest if it.code == _MISMATCH and it.done_at and at - it.done_at < waited + _SHORTLY_S
+    ]
+    if len(recent) < len(idle):
+        return None
+    failure = last(of_idle, at)
+    return None if failure is None else replace(failure, waits=found.waits)
+
+
 def _parts(testimonies: Sequence[Testimony], one: Operation) -> Mapping[int, Operation]:
-    """What each member has recorded of the same failure: by its id, else what failed alike in the group last."""
+    """What each member has recorded of the same failure, of which all are told alike, also if they gave other ids."""
     found = {}
     for it in testimonies:
         for operation in reversed(it.operations):
-            same = operation.operation_id == one.operation_id
+            same = operation.operation_id == one.operation_id or operation.message == one.message
             if operation.group == one.group and operation.code == one.code and same:
                 found[it.rank] = operation
                 break

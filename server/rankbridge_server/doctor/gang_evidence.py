@@ -17,8 +17,8 @@ from .verdict import Condition
 _HISTORY = 64
 """Operations of each group that all members have done."""
 
-_Key = tuple[str, str, str]
-"""Group, kind and id of an operation."""
+_Key = tuple[str, int, int]
+"""Group, generation and number of an operation that was admitted: of all members, the same one."""
 
 
 def evidence_of(
@@ -42,6 +42,7 @@ def evidence_of(
         interval_s=interval_s,
         world_size=world_size,
         ranks=tuple(sorted(ranks, key=lambda it: it.rank)),
+        has_numbers=False,
     )
 
 
@@ -145,34 +146,31 @@ def _done_by_all(
     operations: Mapping[int, Sequence[Operation]], groups: Mapping[str, tuple[int, ...]]
 ) -> dict[str, list[dict[int, Operation]]]:
     """Of each group, the newest operations that all its members have done, in the order in which they were called."""
-    by_key: dict[_Key, dict[int, Operation]] = defaultdict(dict)
-    for rank, its in operations.items():
-        for it in its:
-            if it.operation_id and it.done_at is not None and not it.code:
-                by_key[it.group, it.kind, it.operation_id][rank] = it
     found: dict[str, list[dict[int, Operation]]] = defaultdict(list)
-    for (group, _, _), by_rank in by_key.items():
+    for (group, _, _), by_rank in sorted(_went_well(operations).items()):
         if by_rank.keys() == {*groups.get(group, ())}:
             found[group].append(by_rank)
-    return {
-        group: sorted(them, key=lambda it: min(one.called_at for one in it.values()))[-_HISTORY:]
-        for group, them in found.items()
-    }
+    return {group: them[-_HISTORY:] for group, them in found.items()}
 
 
 def _lateness(operations: Mapping[int, Sequence[Operation]]) -> dict[int, float]:
     """For how long each rank has kept the others of an operation waiting that went well, at most."""
-    arrivals: dict[_Key, dict[int, float]] = defaultdict(dict)
-    for rank, its in operations.items():
-        for it in its:
-            if it.operation_id and not it.code and it.announced_at is not None and it.done_at is not None:
-                arrivals[it.group, it.kind, it.operation_id][rank] = it.announced_at
     late: dict[int, float] = defaultdict(float)
-    for by_rank in arrivals.values():
-        first = min(by_rank.values())
-        for rank, at in by_rank.items():
+    for by_rank in _went_well(operations).values():
+        arrivals = {rank: it.announced_at for rank, it in by_rank.items() if it.announced_at is not None}
+        first = min(arrivals.values(), default=0.0)
+        for rank, at in arrivals.items():
             late[rank] = max(late[rank], at - first)
     return late
+
+
+def _went_well(operations: Mapping[int, Sequence[Operation]]) -> dict[_Key, dict[int, Operation]]:
+    by_key: dict[_Key, dict[int, Operation]] = defaultdict(dict)
+    for rank, its in operations.items():
+        for it in its:
+            if it.sequence is not None and it.done_at is not None and not it.code:
+                by_key[it.group, it.generation, it.sequence][rank] = it
+    return by_key
 
 
 def _rank(it: Testimony, book: _Book) -> RankEvidence:
@@ -181,12 +179,12 @@ def _rank(it: Testimony, book: _Book) -> RankEvidence:
         pid=it.pid,
         host=it.host,
         process=it.process,
-        groups=(*it.groups, *it.script_groups),
+        groups=it.groups,
         threads=_of_the_user(it.threads),
         still=it.still,
         begun=True,
         source="record",
-        calls=(*book.calls(it.rank), *it.script_calls),
+        calls=book.calls(it.rank),
         waiting_s=book.waiting(it.rank),
         late_s=book.late_s.get(it.rank, 0.0),
     )
@@ -238,9 +236,4 @@ def _of_the_user(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
 
 def group_of(name: str, ranks: Iterable[int]) -> Group:
     """A group of a gang, which is known by its name."""
-    return Group(name=name, ranks=tuple(ranks), description=name, has_numbers=False)
-
-
-def script_group_of(name: str, ranks: Iterable[int], description: str) -> Group:
-    """A group of torch.distributed in the ranks of a gang, which may have its own of that name."""
-    return Group(name=f"torch:{name}", ranks=tuple(ranks), description=f"torch:{description or name}")
+    return Group(name=name, ranks=tuple(ranks), description=name)

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from . import failures
+from .functions import left_behind
 from .gang_evidence import evidence_of
 from .judge import judge
 from .patience import PATIENCE_S
 from .testimony import Silence, Testimony
+from .torch_evidence import torch_evidence
 from .verdict import Kind, Verdict
+
+_OPEN = (Kind.HEALTHY, Kind.UNKNOWN)
 
 
 def diagnose(
@@ -30,6 +34,13 @@ def diagnose(
     if verdict is None:
         evidence = evidence_of(testimonies, silences, world_size=world_size, at=at, interval_s=interval_s)
         verdict = judge(evidence, patience_s)
+        of_torch = torch_evidence(evidence, testimonies, silences)
+        if verdict.kind in _OPEN and of_torch is not None:
+            found = judge(of_torch, patience_s)
+            verdict = verdict if found.kind is Kind.HEALTHY else found
+        if verdict.kind is Kind.HEALTHY:
+            verdict = left_behind(evidence, testimonies, at, patience_s) or verdict
+        verdict = failures.left_by_failure(testimonies, at, verdict) or verdict
     if verdict.kind is Kind.HEALTHY:
         verdict = failures.last(testimonies, at) or verdict
     return replace(verdict, world_size=world_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from .evidence import Evidence, RankEvidence
@@ -18,16 +19,15 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
     """Seconds that others wait for this rank before that is worth a word."""
     if late is None or late.is_gone or late.is_stopped:
         return base_s
-    calls = late.calls
-    if late.source == "record":
-        base_s = max(base_s, _TIMES_LONGEST * late.late_s)
-        # Of what controllers have called, the rank is not to blame for pauses.
-        scripts = {it.name for it in late.groups if it.has_numbers}
-        calls = tuple(it for it in calls if it.group in scripts)
-        if not calls:
-            return base_s
-    times = [it.called_at for it in calls if it.called_at is not None]
+    times = [it.called_at for it in late.calls if it.called_at is not None]
     if len(times) < _FEW:
-        return base_s * BEGINNING
-    longest = max(later - earlier for earlier, later in pairwise(times))
-    return max(base_s, _TIMES_LONGEST * longest)
+        return max(base_s * BEGINNING, _TIMES_LONGEST * late.late_s)
+    if late.source == "record":
+        return longer(base_s, [late.late_s] * _FEW)
+    return longer(base_s, [later - earlier for earlier, later in pairwise(times)])
+
+
+def longer(base_s: float, pauses: Sequence[float]) -> float:
+    """Seconds that are longer than what was usual before."""
+    few = base_s * BEGINNING if len(pauses) < _FEW - 1 else base_s
+    return max(few, _TIMES_LONGEST * max(pauses, default=0.0))

@@ -62,7 +62,7 @@ def in_teardown(rank: RankEvidence) -> bool:
         return False
     frames = rank.threads[0].frames
     # What runs at exit is called by no line of the script. Functions on ranks of a gang are called by none, either.
-    if rank.source != "record" and frames and frames[-1].name not in _BEGINS:
+    if rank.source not in ("record", "functions") and frames and frames[-1].name not in _BEGINS:
         return True
     return any(
         it.name in _TEARDOWN and bool(is_distributed(it) or _STANDARD.search(it.file)) for it in frames

@@ -25,6 +25,9 @@ class Operation:
     code: str = ""
     """How it failed, as "PEER_MISSING". Empty: it did not."""
     message: str = ""
+    generation: int = 0
+    sequence: int | None = None
+    """How many operations its group had admitted before: of one generation, the same on all members. None: unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,23 @@ class Admission:
     arrived: tuple[tuple[int, float], ...]
     missing: tuple[int, ...]
     waited_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchState:
+    """What torch.distributed has of a rank's process.
+
+    `calling`: the method in C that the innermost line of the user's thread has called. `peer`, `tag`: of the call of
+    torch.distributed that it is in; `peer` is the root of a collective. `script`: all of it is of a job's script,
+    and not of functions.
+    """
+
+    groups: tuple[Group, ...]
+    calls: tuple[Call, ...] = ()
+    calling: str = ""
+    peer: int | None = None
+    tag: int | None = None
+    script: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +81,7 @@ class Testimony:
     """The ranks whose loss ended its generation, with the reason."""
     over: str = ""
     """Why its generation is over. Empty: it is not."""
-    script_groups: tuple[Group, ...] = ()
-    """Those of torch.distributed in its process."""
-    script_calls: tuple[Call, ...] = ()
-    """The newest collectives that the user's own code has called in them, in their order."""
+    torch: TorchState | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,18 +36,14 @@ def called(call: Call, evidence: Evidence) -> str:
     if call.is_p2p:
         peer = f"rank {call.peer}" if call.peer is not None else "any rank"
         tag = f" tag {call.tag}" if call.tag is not None else ""
-        number = f" #{call.number}" if _has_numbers(call.group, evidence) else ""
+        number = f" #{call.number}" if evidence.has_numbers else ""
         return f"{call.kind} {'to' if call.kind == 'send' else 'from'} {peer}{tag}{number}"
     return f"{call.kind} {numbered(call.group, call.number, evidence)}"
 
 
 def numbered(group: str, number: int, evidence: Evidence) -> str:
     """A group's name with the number of a collective, where numbers mean something: `world#12`."""
-    return group_name(group, evidence) + (f"#{number}" if _has_numbers(group, evidence) else "")
-
-
-def _has_numbers(group: str, evidence: Evidence) -> bool:
-    return all(it.has_numbers for rank in evidence.ranks for it in rank.groups if it.name == group)
+    return group_name(group, evidence) + (f"#{number}" if evidence.has_numbers else "")
 
 
 def joined(frames: Iterable[Frame]) -> str:

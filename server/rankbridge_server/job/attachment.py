@@ -239,10 +239,10 @@ class Attachment:
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
         from ..sidecar.sidecar import Sidecar
+        from . import breakpoints
         from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
         from .outside import stacks
-        from .torch_script import TorchScript
 
         settings, directory = self._settings, self._private_directory()
         many = len(set(hosts)) > 1
@@ -271,7 +271,7 @@ class Attachment:
             made,
             formed=self._formed,
             functions=functions,
-            code=TorchScript(),
+            hook=breakpoints.begin,
             look_inside=stacks.threads,
         )
         if self._stop.is_set():

@@ -21,6 +21,7 @@ from rankbridge.v1 import (
 from ..core.processes import GONE, Look, look, memory
 from ..core.rank import Rank
 from ..core.record import Recorded
+from ..core.torch_state import torch_state
 from ..doctor.evidence import Thread
 from ..doctor.looks import between
 from ..doctor.patience import PATIENCE_S
@@ -30,6 +31,7 @@ from .answering import OfRank, answers
 from .gang_verdict import verdict_on
 from .rank import RankServicer
 from .wire import verdicts
+from .wire.torch_states import pack_torch_state
 
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
@@ -86,9 +88,9 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         time.sleep(interval)
         if self._rank.user_thread() != user:
             user, at_first = self._rank.user_thread(), None
-        groups, calls = verdicts.pack_script(*self._rank.code.calls())
+        rank = self._described.DescribeRank(rank_pb.DescribeRankRequest(), context)
         return pb.GetEvidenceResponse(
-            rank=self._described.DescribeRank(rank_pb.DescribeRankRequest(), context),
+            rank=rank,
             pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
             record=self.GetRecord(pb.GetRecordRequest(limit=_MOST_OPERATIONS), context),
             activity=pack_activity(self._rank.activity()),
@@ -99,9 +101,13 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
             interval_us=round((time.monotonic() - began) * 1e6),
             at_us=round(time.time() * 1e6),
             user_thread=_native_id(user),
-            script_groups=groups,
-            script_calls=calls,
+            torch=self._torch(user, rank.generation_since_us),
         )
+
+    def _torch(self, user: int, since_us: int) -> pb.TorchState | None:
+        """What torch has of a job's script; of functions, in this generation: groups of the last one have its names."""
+        script = self._rank.has_script
+        return pack_torch_state(torch_state(user), script, 0 if script else since_us)
 
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:
@@ -193,6 +199,8 @@ def _pack(it: Recorded, epoch: float) -> pb.RecordedOperation:
         message=it.message,
         indefinite=it.indefinite,
     )
+    if it.sequence >= 0:
+        packed.sequence = it.sequence
     if it.code is not None:
         packed.code = error_pb2.ErrorCode.Value(f"ERROR_CODE_{it.code.name}")
     for name, moment in (("announced_us", it.announced), ("entered_us", it.entered), ("done_us", it.done)):

@@ -12,12 +12,12 @@ from ..core.events import Kind
 from ..core.functions.functions import Functions
 from ..core.functions.raised import place_of
 from ..core.groups import forming
+from ..core.hold.holds import Holds
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
-from ..core.script import Script
 from ..service.debug import LookInside
 from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
@@ -39,13 +39,13 @@ class Sidecar:
         lost: Callable[[], object] = lambda: None,
         formed: Callable[[int], object] = lambda generation: None,
         functions: Functions | None = None,
-        code: Script | None = None,
+        hook: Callable[[Holds], None] = lambda holds: None,
         look_inside: LookInside = lambda pid, states: (),
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
 
-        `functions`: the user's own; None: there are none. `code`: of the user's, which may use
-        torch.distributed; None: there is none. `look_inside`: gives the threads of other processes of this host.
+        `functions`: the user's own; None: there are none. `hook`: called before the first breakpoint is set; makes the
+        user's own collectives come to it. `look_inside`: gives the threads of other processes of this host.
         """
         if settings.own_process:
             _open_many_files()
@@ -65,7 +65,7 @@ class Sidecar:
             trace=self._traces.done if self._traces is not None else None,
             functions=functions,
             script=(lambda: "") if settings.own_process else _script,
-            code=code,
+            hook=hook,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:

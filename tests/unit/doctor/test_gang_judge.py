@@ -3,95 +3,27 @@
 from dataclasses import replace
 
 import pytest
-
-from rankbridge_server.core.activity import Activity, Doing
-from rankbridge_server.core.processes import GONE
-from rankbridge_server.doctor import testimony
-from rankbridge_server.doctor.evidence import Frame, Process, Thread
-from rankbridge_server.doctor.gang_evidence import group_of
-from rankbridge_server.doctor.gang_judge import diagnose
-from rankbridge_server.doctor.page import page
-from rankbridge_server.doctor.testimony import Admission, Operation, Silence
-from rankbridge_server.doctor.verdict import Condition, Kind, Verdict
-
-NOW = 1000.0
-SIZE = 4
-SUM = "all_reduce dtype=float32 shape=[4] op=sum"
-AWAKE = Process(state="S", wchan="futex_do_wait", syscall="futex", blocked_s=9.0)
-ASLEEP = Process(state="S", wchan="hrtimer_nanosleep", syscall="clock_nanosleep", blocked_s=9.0, cpu_s=0.0)
-IN_FUNCTION = Thread(
-    name="functions",
-    frames=(
-        Frame(name="next_batch", file="/job/app.py", line=7),
-        Frame(name="step", file="/job/app.py", line=9),
-        Frame(name="Run._call", file="/venv/rankbridge_server/core/functions/run.py", line=80),
-    ),
+from tests.support.testimonies import (
+    ASLEEP,
+    IN_FUNCTION,
+    NOW,
+    SIZE,
+    SUM,
+    admission,
+    done,
+    failed,
+    judged,
+    operation,
+    rank,
+    waiting_for,
 )
 
-
-def operation(contract: str = SUM, ago: float = 10.0, **fields: object) -> Operation:
-    """An operation that waits for the others."""
-    made = Operation(
-        kind=contract.split()[0],
-        group="world",
-        operation_id="a",
-        contract=contract,
-        site="train.py:88",
-        called_at=NOW - ago,
-        announced_at=NOW - ago,
-    )
-    return replace(made, **fields)  # type: ignore[arg-type]
-
-
-def done(number: int, ago: float) -> Operation:
-    """One that went well."""
-    return operation(ago=ago, operation_id=f"done{number}", entered_at=NOW - ago, done_at=NOW - ago)
-
-
-def failed(code: str, contract: str = SUM, ago: float = 1.0, message: str = "") -> Operation:
-    """One that has failed before it was admitted."""
-    return operation(contract, ago, done_at=NOW - ago, code=code, message=message)
-
-
-def rank(number: int, *operations: Operation, **fields: object) -> testimony.Testimony:
-    """A rank that has no call unless it is said."""
-    made = testimony.Testimony(
-        rank=number,
-        pid=100 + number,
-        host="host",
-        process=AWAKE,
-        groups=(group_of("world", range(SIZE)),),
-        operations=operations,
-        activity=None if operations else Activity(doing=Doing.IDLE, seconds=12.0),
-    )
-    return replace(made, **fields)  # type: ignore[arg-type]
-
-
-def admission(missing: list[int], waited: float = 10.0, group: str = "world", size: int = SIZE) -> Admission:
-    """What a leader waits for."""
-    return Admission(
-        group=group,
-        kind="all_reduce",
-        operation_id="a",
-        arrived=tuple((it, 0.0) for it in range(size) if it not in missing),
-        missing=tuple(missing),
-        waited_s=waited,
-    )
-
-
-def judged(
-    ranks: list[testimony.Testimony], silences: tuple[Silence, ...] = (), patience: float = 2.0
-) -> Verdict:
-    return diagnose(ranks, silences, world_size=SIZE, at=NOW, interval_s=0.2, patience_s=patience)
-
-
-def waiting_for(
-    late: testimony.Testimony, waited: float = 10.0, history: tuple[Operation, ...] = ()
-) -> list[testimony.Testimony]:
-    """A gang that waits for one rank."""
-    others = [rank(it, *history, operation(ago=waited)) for it in range(SIZE) if it != late.rank]
-    first = replace(others[0], admissions=(admission([late.rank], waited),))
-    return sorted([first, *others[1:], late], key=lambda it: it.rank)
+from rankbridge_server.core.processes import GONE
+from rankbridge_server.doctor.evidence import Process
+from rankbridge_server.doctor.gang_evidence import group_of
+from rankbridge_server.doctor.page import page
+from rankbridge_server.doctor.testimony import Operation, Silence
+from rankbridge_server.doctor.verdict import Condition, Kind
 
 
 def test_a_rank_that_nobody_has_called_is_idle() -> None:
@@ -114,13 +46,20 @@ def test_a_rank_whose_function_sleeps_is_named_with_its_line() -> None:
 
 @pytest.mark.parametrize(("waited", "kind"), [(1.9, Kind.HEALTHY), (2.1, Kind.NEVER_CALLED)])
 def test_a_short_wait_is_no_hang(waited: float, kind: Kind) -> None:
+    history = tuple(done(it, 60.0 - it) for it in range(3))
+    assert judged(waiting_for(rank(3, *history), waited, history)).kind is kind
+
+
+@pytest.mark.parametrize(("waited", "kind"), [(4.9, Kind.UNKNOWN), (5.1, Kind.NEVER_CALLED)])
+def test_controllers_begin_slowly(waited: float, kind: Kind) -> None:
     assert judged(waiting_for(rank(3), waited)).kind is kind
 
 
 @pytest.mark.parametrize(("waited", "kind"), [(5.0, Kind.UNKNOWN), (7.0, Kind.NEVER_CALLED)])
 def test_a_rank_that_was_late_before_has_twice_as_long(waited: float, kind: Kind) -> None:
-    history = (done(1, 60.0),)
-    late = rank(3, replace(history[0], announced_at=NOW - 57, entered_at=NOW - 57, done_at=NOW - 57))
+    history = tuple(done(it, 60.0 - it) for it in range(3))
+    slow = replace(history[0], announced_at=NOW - 57, entered_at=NOW - 57, done_at=NOW - 57)
+    late = rank(3, slow, *history[1:])
     assert judged(waiting_for(late, waited, history)).kind is kind
 
 
@@ -225,3 +164,54 @@ def test_a_send_and_a_receive_with_other_tags_do_not_meet() -> None:
     verdict = judged([*ranks, rank(2), rank(3)])
     assert (verdict.kind, verdict.culprits) == (Kind.P2P_UNMATCHED, ())
     assert [it.ranks for it in verdict.sides] == [(0,), (1,)]
+
+
+def test_members_that_gave_other_ids_are_told_of_one_failure() -> None:
+    message = "MISMATCH in #7 on world\n  ranks 0-1, 3: all_reduce (a)\n  rank 2: barrier (b)"
+    ranks = [
+        rank(
+            it,
+            replace(
+                failed("MISMATCH", "barrier" if it == 2 else SUM, message=message), operation_id=f"id{it}"
+            ),
+        )
+        for it in range(SIZE)
+    ]
+    verdict = judged(ranks)
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.MISMATCH_KIND, [2])
+    missing = "PEER_MISSING in all_reduce #7 on world: 3 of 4 ranks came, missing: rank 3"
+    ranks = [
+        rank(it, replace(failed("PEER_MISSING", message=missing), operation_id=f"id{it}")) for it in range(3)
+    ]
+    assert [it.rank for it in judged([*ranks, rank(3)]).culprits] == [3]
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"), [("float32[64]", Kind.MISMATCH_SHAPE), ("float64[16]", Kind.MISMATCH_DTYPE)]
+)
+def test_ranks_that_are_called_no_more_after_a_failure_are_not_to_blame_for_what_follows(
+    other: str, kind: Kind
+) -> None:
+    texts = {
+        1: f"send of tensor {other} to rank_in_group 3 tag=1",
+        3: "receive of tensor float32[16] from rank_in_group 1 tag=1",
+    }
+    left = [rank(it, failed("MISMATCH", text, ago=10.5, message="MISMATCH")) for it, text in texts.items()]
+    waiting = [rank(it, operation()) for it in (0, 2)]
+    first = replace(waiting[0], admissions=(admission([1, 3]),))
+    verdict = judged([first, left[0], waiting[1], left[1]])
+    assert (verdict.kind, verdict.culprits) == (kind, ())
+    assert [it.ranks for it in verdict.sides] == [(1,), (3,)]
+    assert {it.rank: it.waits_for for it in verdict.waits} == {0: (1, 3), 2: (1, 3)}
+    # Long ago, it explains nothing.
+    old = [replace(it, operations=(replace(it.operations[0], done_at=NOW - 1000),)) for it in left]
+    verdict = judged([first, old[0], waiting[1], old[1]])
+    assert [(it.rank, it.condition) for it in verdict.culprits] == [(1, Condition.IDLE), (3, Condition.IDLE)]
+
+
+def test_calls_without_ids_are_the_same_by_their_number_in_the_group() -> None:
+    def history(late: float) -> tuple[Operation, ...]:
+        return tuple(replace(done(it, 60.0 - it), called_at=NOW - 60 + it + late) for it in range(20))
+
+    verdict = judged([rank(it, *history(0.8 if it == 1 else 0.0)) for it in range(SIZE)])
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.SLOW, [1])

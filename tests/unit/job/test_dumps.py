@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from rankbridge_server.doctor.flight_recorder import BadTrace
 from rankbridge_server.doctor.judge import judge
 from rankbridge_server.doctor.verdict import Kind, Verdict
 from rankbridge_server.job.outside import dumps
-from rankbridge_server.job.outside.flight_recorder import BadTrace
 from rankbridge_server.job.outside.processes import NoJob
 
 NOW_NS = 1_700_000_000_000_000_000

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...core.processes import GONE, Look, look
+from ...doctor import flight_recorder
+from ...doctor.arguments import with_arguments
 from ...doctor.evidence import Call, Evidence, Group, Process, RankEvidence
 from ...doctor.focus import focus
 from ...doctor.looks import between
-from ...doctor.stacks import in_collective
-from . import flight_recorder, injection, rings, stacks
+from . import injection, rings, stacks
 from .afterwards import ended
 from .injection import Answer
 from .processes import Found, NoJob, host
@@ -149,38 +150,11 @@ def _rank(
         environment=second.found.environment,
         notes=tuple(notes),
     )
-    return (
-        made
-        if record is not None
-        else replace(made, calls=_with_arguments(made, second.stacks, began_at, at))
-    )
-
-
-def _with_arguments(rank: RankEvidence, seen: Stacks, began_at: float, at: float) -> tuple[Call, ...]:
-    """Its calls, with what its stack says of the one that it is in: the root; peer and tag of a send or receive."""
-    arguments = seen.arguments or {}
-    frame = next((it for thread in rank.threads if (it := in_collective(thread))), None)
-    peer = arguments.get("src", arguments.get("dst"))
-    if frame is None or peer is None:
-        return rank.calls
-    if frame.name in ("send", "recv"):
-        since = rank.process.blocked_s
-        call = Call(
-            group="",
-            number=1,
-            kind=frame.name,
-            peer=peer,
-            tag=arguments.get("tag", 0),
-            done=False,
-            called_at=None if since is None else at - since,
-        )
-        return (*rank.calls, call)
-    newest = rank.calls[-1] if rank.calls else None
-    # A rank that moves may have been in another call when its stack was read.
-    stays = newest is not None and not newest.done and (newest.called_at or at) < began_at
-    if newest is not None and stays and newest.kind == frame.name:
-        return (*rank.calls[:-1], replace(newest, root=peer))
-    return rank.calls
+    if record is not None:
+        return made
+    arguments = second.stacks.arguments or {}
+    peer, tag = arguments.get("src", arguments.get("dst")), arguments.get("tag")
+    return replace(made, calls=with_arguments(made, peer, tag, began_at, at))
 
 
 def _lost(found: Sequence[Found]) -> list[RankEvidence]:

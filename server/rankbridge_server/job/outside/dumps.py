@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...doctor import flight_recorder
 from ...doctor.evidence import Call, Evidence, Group, RankEvidence
+from ...doctor.flight_recorder import BadTrace
 from ...doctor.focus import focus
-from . import flight_recorder
-from .flight_recorder import BadTrace
 from .processes import NoJob
 
 MOST_BYTES = 256 << 20

@@ -23,6 +23,7 @@ from typing import Any
 from ...doctor.evidence import Thread
 from .processes import owner
 
+_SOURCE = ("rankbridge_server.core", "torch_state.py")
 _TIMEOUT_S = 5.0
 _MOST_BYTES = 64 << 20
 _POINT_S = 0.5
@@ -78,8 +79,8 @@ def read(pid: int, threads: Sequence[Thread]) -> Answer:
 
 
 def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, inside: str) -> Answer:
-    source = resources.files(__package__).joinpath("injected.py").read_text()
-    (folder / "ask.py").write_text(f"{source}\n_dump({inside + '/answer'!r})\n")
+    source = resources.files(_SOURCE[0]).joinpath(_SOURCE[1]).read_text()
+    (folder / "ask.py").write_text(f"{source}\nwrite_torch_state({inside + '/answer'!r})\n")
     for path in (folder, folder / "ask.py"):
         os.chown(path, *owner(pid))
     # It runs among the names of the rank's script: it must leave none there, and no open file.

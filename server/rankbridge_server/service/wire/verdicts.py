@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from google.protobuf.message import Message
 
 from rankbridge.v1 import debug_service_pb2 as pb, error_pb2, event_pb2, rank_service_pb2
 
 from ...core.processes import Look, Memory
-from ...core.script import ScriptCall, ScriptGroup
-from ...doctor.evidence import Call, Frame, Thread
-from ...doctor.gang_evidence import group_of, script_group_of
+from ...doctor.evidence import Frame, Thread
+from ...doctor.gang_evidence import group_of
 from ...doctor.looks import between
 from ...doctor.page import page
 from ...doctor.testimony import Admission, Operation, Testimony
 from ...doctor.verdict import Culprit, Side, Verdict, Wait
 from ...links.wire import activity_of
+from .torch_states import torch_state
 
 
 def pack_process(pid: int, thread: int, look: Look, memory: Memory) -> pb.Process:
@@ -65,43 +63,7 @@ def testimony(evidence: pb.GetEvidenceResponse) -> Testimony:
             (it.rank, it.detail) for it in error.ranks if over and it.state == error_pb2.RANK_STATE_LOST
         ),
         over=error.message if over else "",
-        script_groups=tuple(
-            script_group_of(it.name, it.ranks, it.description) for it in evidence.script_groups
-        ),
-        script_calls=tuple(map(_script_call, evidence.script_calls)),
-    )
-
-
-def pack_script(
-    groups: Sequence[ScriptGroup], calls: Sequence[ScriptCall]
-) -> tuple[list[pb.ScriptGroup], list[pb.ScriptCall]]:
-    """What the user's own code does with torch.distributed."""
-    return (
-        [pb.ScriptGroup(name=it.name, ranks=it.ranks, description=it.description) for it in groups],
-        [
-            pb.ScriptCall(
-                group=it.group,
-                number=it.number,
-                operation=it.operation,
-                dtypes=it.dtypes,
-                shapes=[pb.ScriptShape(sizes=each) for each in it.shapes],
-                called_us=round(it.called_at * 1e6),
-                done=it.done,
-            )
-            for it in calls
-        ],
-    )
-
-
-def _script_call(it: pb.ScriptCall) -> Call:
-    return Call(
-        group=f"torch:{it.group}",
-        number=it.number,
-        kind=it.operation,
-        dtypes=tuple(it.dtypes),
-        shapes=tuple(tuple(each.sizes) for each in it.shapes),
-        called_at=it.called_us / 1e6,
-        done=it.done,
+        torch=torch_state(evidence.torch) if evidence.HasField("torch") else None,
     )
 
 
@@ -165,6 +127,8 @@ def _operation(it: pb.RecordedOperation) -> Operation:
         done_at=at["done_us"],
         code=code,
         message=it.message,
+        generation=it.generation,
+        sequence=it.sequence if it.HasField("sequence") else None,
     )
 
 

@@ -419,6 +419,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     * `code` - How it ended. ERROR_CODE_UNSPECIFIED: well, or not yet.
     * `message` - The error's text. Empty: none.
     * `indefinite` - Whether other ranks may have done it although it failed here.
+    * `sequence` - How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
+      on all members for the same operation alone. Not set: it was not announced.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -443,6 +445,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
           code: V1.ErrorCode.t(),
           message: String.t(),
           indefinite: boolean(),
+          sequence: non_neg_integer() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -462,6 +465,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
             code: :ERROR_CODE_UNSPECIFIED,
             message: "",
             indefinite: false,
+            sequence: nil,
             __unknown_fields__: []
 
   @impl true
@@ -490,6 +494,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       Encode.implicit(0x70, {:enum, V1.ErrorCode}, message.code),
       Encode.implicit(0x7A, :string, message.message),
       Encode.implicit(0x80, :bool, message.indefinite),
+      Encode.optional(0x88, :uint64, message.sequence),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -567,6 +572,10 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     %{message | indefinite: Decode.value(:bool, raw)}
   end
 
+  def __put__(message, 17, 0, raw, _depth) do
+    %{message | sequence: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -601,7 +610,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       {13, :phase, {:enum, V1.Phase}, :implicit},
       {14, :code, {:enum, V1.ErrorCode}, :implicit},
       {15, :message, :string, :implicit},
-      {16, :indefinite, :bool, :implicit}
+      {16, :indefinite, :bool, :implicit},
+      {17, :sequence, :uint64, :optional}
     ]
   end
 end
@@ -1338,9 +1348,8 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     * `at_us` - When the second look was taken, by the clock of the rank's host: microseconds since 1970 in UTC.
     * `user_thread` - The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
       attached. 0: none does.
-    * `script_groups` - The groups of torch.distributed in the rank's process: of functions, or of the job to which the rank was attached.
-    * `script_calls` - The newest collectives that the user's own code has called there, as torch's flight recorder has them, at most 64 of each
-      group, in their order.
+    * `torch` - What torch.distributed has of this process for functions, or for the script of a job to which the rank was attached. Not
+      set: nothing.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1360,8 +1369,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
           interval_us: non_neg_integer(),
           at_us: non_neg_integer(),
           user_thread: non_neg_integer(),
-          script_groups: [V1.ScriptGroup.t()],
-          script_calls: [V1.ScriptCall.t()],
+          torch: V1.TorchState.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1376,8 +1384,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
             interval_us: 0,
             at_us: 0,
             user_thread: 0,
-            script_groups: [],
-            script_calls: [],
+            torch: nil,
             __unknown_fields__: []
 
   @impl true
@@ -1401,8 +1408,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       Encode.implicit(0x48, :uint64, message.interval_us),
       Encode.implicit(0x50, :uint64, message.at_us),
       Encode.implicit(0x58, :uint64, message.user_thread),
-      Encode.repeated(0x62, {:message, V1.ScriptGroup}, message.script_groups),
-      Encode.repeated(0x6A, {:message, V1.ScriptCall}, message.script_calls),
+      Encode.optional(0x62, {:message, V1.TorchState}, message.torch),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1461,17 +1467,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
   end
 
   def __put__(message, 12, 2, raw, depth) do
-    %{
-      message
-      | script_groups: [Decode.message(V1.ScriptGroup, nil, raw, depth) | message.script_groups]
-    }
-  end
-
-  def __put__(message, 13, 2, raw, depth) do
-    %{
-      message
-      | script_calls: [Decode.message(V1.ScriptCall, nil, raw, depth) | message.script_calls]
-    }
+    %{message | torch: Decode.message(V1.TorchState, message.torch, raw, depth)}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -1484,9 +1480,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
   def __flip__(message) do
     %{
       message
-      | script_groups: Enum.reverse(message.script_groups),
-        script_calls: Enum.reverse(message.script_calls),
-        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
     }
   end
 
@@ -1506,21 +1500,145 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       {9, :interval_us, :uint64, :implicit},
       {10, :at_us, :uint64, :implicit},
       {11, :user_thread, :uint64, :implicit},
-      {12, :script_groups, {:message, V1.ScriptGroup}, :repeated},
-      {13, :script_calls, {:message, V1.ScriptCall}, :repeated}
+      {12, :torch, {:message, V1.TorchState}, :optional}
     ]
   end
 end
 
-defmodule RankBridge.Proto.V1.ScriptGroup do
+defmodule RankBridge.Proto.V1.TorchState do
+  @moduledoc """
+  What torch.distributed has of a process.
+
+  ## Fields
+
+    * `groups` - Its groups.
+    * `collectives` - Its newest collectives in each of them, in the order in which they were issued; of this generation, in functions.
+    * `calling` - The method in C that the innermost line of `user_thread` has called. Empty: none, or not known.
+    * `peer` - Of the call of torch.distributed that `user_thread` is in: the rank that is its root, or to which it sends, or from which
+      it receives. Not set: none, or not known.
+    * `tag` - Its tag. Not set: none, or not known.
+    * `script` - Whether it is the script's of a job, and not that of functions.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          groups: [V1.TorchGroup.t()],
+          collectives: [V1.TorchCollective.t()],
+          calling: String.t(),
+          peer: integer() | nil,
+          tag: integer() | nil,
+          script: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct groups: [],
+            collectives: [],
+            calling: "",
+            peer: nil,
+            tag: nil,
+            script: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.TorchGroup}, message.groups),
+      Encode.repeated(0x12, {:message, V1.TorchCollective}, message.collectives),
+      Encode.implicit(0x1A, :string, message.calling),
+      Encode.optional(0x20, :int64, message.peer),
+      Encode.optional(0x28, :int64, message.tag),
+      Encode.implicit(0x30, :bool, message.script),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.TorchGroup, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{
+      message
+      | collectives: [Decode.message(V1.TorchCollective, nil, raw, depth) | message.collectives]
+    }
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | calling: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | peer: Decode.value(:int64, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | tag: Decode.value(:int64, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | script: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | groups: Enum.reverse(message.groups),
+        collectives: Enum.reverse(message.collectives),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :groups, {:message, V1.TorchGroup}, :repeated},
+      {2, :collectives, {:message, V1.TorchCollective}, :repeated},
+      {3, :calling, :string, :implicit},
+      {4, :peer, :int64, :optional},
+      {5, :tag, :int64, :optional},
+      {6, :script, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TorchGroup do
   @moduledoc """
   A group of torch.distributed.
 
   ## Fields
 
-    * `name` - Torch's own name of it: "0".
-    * `ranks` - Its members: ranks in torch's world.
-    * `description` - Its name for people: "world". Empty: it has none.
+    * `name` - Torch's name of it: "0".
+    * `description` - What it is: "default_pg", or what its maker has said.
+    * `ranks` - Its ranks in the job.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1529,14 +1647,14 @@ defmodule RankBridge.Proto.V1.ScriptGroup do
 
   @type t :: %__MODULE__{
           name: String.t(),
-          ranks: [non_neg_integer()],
           description: String.t(),
+          ranks: [non_neg_integer()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct name: "",
-            ranks: [],
             description: "",
+            ranks: [],
             __unknown_fields__: []
 
   @impl true
@@ -1550,8 +1668,8 @@ defmodule RankBridge.Proto.V1.ScriptGroup do
   def encode_to_iodata(%__MODULE__{} = message) do
     [
       Encode.implicit(0x0A, :string, message.name),
-      Encode.packed(0x12, :uint32, message.ranks),
-      Encode.implicit(0x1A, :string, message.description),
+      Encode.implicit(0x12, :string, message.description),
+      Encode.packed(0x1A, :uint32, message.ranks),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1569,16 +1687,16 @@ defmodule RankBridge.Proto.V1.ScriptGroup do
     %{message | name: Decode.value(:string, raw)}
   end
 
-  def __put__(message, 2, 0, raw, _depth) do
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | description: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
     %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
   end
 
-  def __put__(message, 2, 2, raw, _depth) do
-    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
-  end
-
   def __put__(message, 3, 2, raw, _depth) do
-    %{message | description: Decode.value(:string, raw)}
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -1602,25 +1720,25 @@ defmodule RankBridge.Proto.V1.ScriptGroup do
   def __fields__ do
     [
       {1, :name, :string, :implicit},
-      {2, :ranks, :uint32, :repeated},
-      {3, :description, :string, :implicit}
+      {2, :description, :string, :implicit},
+      {3, :ranks, :uint32, :repeated}
     ]
   end
 end
 
-defmodule RankBridge.Proto.V1.ScriptCall do
+defmodule RankBridge.Proto.V1.TorchCollective do
   @moduledoc """
-  A collective that the user's own code has called.
+  A collective in torch's flight recorder.
 
   ## Fields
 
-    * `group` - Torch's own name of its group.
+    * `group` - Torch's name of its group.
     * `number` - Its number in the group, from 1.
-    * `operation` - Its kind: "all_reduce".
-    * `dtypes` - Dtypes of its inputs, as torch names them: "float32".
-    * `shapes` - Shapes of its inputs.
+    * `kind` - Its kind: "all_reduce".
+    * `dtypes` - Dtypes of its tensors: "float32".
+    * `shapes` - Their shapes.
     * `called_us` - When it was called, by the clock of the rank's host: microseconds since 1970 in UTC.
-    * `done` - Whether it is over.
+    * `done` - Whether it is done.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1631,9 +1749,9 @@ defmodule RankBridge.Proto.V1.ScriptCall do
   @type t :: %__MODULE__{
           group: String.t(),
           number: non_neg_integer(),
-          operation: String.t(),
+          kind: String.t(),
           dtypes: [String.t()],
-          shapes: [V1.ScriptShape.t()],
+          shapes: [V1.TorchShape.t()],
           called_us: non_neg_integer(),
           done: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
@@ -1641,7 +1759,7 @@ defmodule RankBridge.Proto.V1.ScriptCall do
 
   defstruct group: "",
             number: 0,
-            operation: "",
+            kind: "",
             dtypes: [],
             shapes: [],
             called_us: 0,
@@ -1660,9 +1778,9 @@ defmodule RankBridge.Proto.V1.ScriptCall do
     [
       Encode.implicit(0x0A, :string, message.group),
       Encode.implicit(0x10, :uint64, message.number),
-      Encode.implicit(0x1A, :string, message.operation),
+      Encode.implicit(0x1A, :string, message.kind),
       Encode.repeated(0x22, :string, message.dtypes),
-      Encode.repeated(0x2A, {:message, V1.ScriptShape}, message.shapes),
+      Encode.repeated(0x2A, {:message, V1.TorchShape}, message.shapes),
       Encode.implicit(0x30, :uint64, message.called_us),
       Encode.implicit(0x38, :bool, message.done),
       Encode.unknown(message.__unknown_fields__)
@@ -1687,7 +1805,7 @@ defmodule RankBridge.Proto.V1.ScriptCall do
   end
 
   def __put__(message, 3, 2, raw, _depth) do
-    %{message | operation: Decode.value(:string, raw)}
+    %{message | kind: Decode.value(:string, raw)}
   end
 
   def __put__(message, 4, 2, raw, _depth) do
@@ -1695,7 +1813,7 @@ defmodule RankBridge.Proto.V1.ScriptCall do
   end
 
   def __put__(message, 5, 2, raw, depth) do
-    %{message | shapes: [Decode.message(V1.ScriptShape, nil, raw, depth) | message.shapes]}
+    %{message | shapes: [Decode.message(V1.TorchShape, nil, raw, depth) | message.shapes]}
   end
 
   def __put__(message, 6, 0, raw, _depth) do
@@ -1729,18 +1847,18 @@ defmodule RankBridge.Proto.V1.ScriptCall do
     [
       {1, :group, :string, :implicit},
       {2, :number, :uint64, :implicit},
-      {3, :operation, :string, :implicit},
+      {3, :kind, :string, :implicit},
       {4, :dtypes, :string, :repeated},
-      {5, :shapes, {:message, V1.ScriptShape}, :repeated},
+      {5, :shapes, {:message, V1.TorchShape}, :repeated},
       {6, :called_us, :uint64, :implicit},
       {7, :done, :bool, :implicit}
     ]
   end
 end
 
-defmodule RankBridge.Proto.V1.ScriptShape do
+defmodule RankBridge.Proto.V1.TorchShape do
   @moduledoc """
-  A shape.
+  A tensor's shape.
 
   ## Fields
 

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from typing import Any
 
-from ...doctor.evidence import Call, Frame, Group
+from .evidence import Call, Frame, Group
 
 KEPT = 64
 """Calls of each group that become evidence."""
@@ -58,7 +58,8 @@ def calls(trace: Mapping[str, Any]) -> tuple[Call, ...]:
     kept: dict[str, deque[tuple[int, Call]]] = defaultdict(lambda: deque(maxlen=KEPT))
     try:
         for entry in trace.get("entries", ()):
-            if entry.get("is_p2p"):
+            # Process groups below torch.distributed, as a gang's own, have no name.
+            if entry.get("is_p2p") or not entry["process_group"][0]:
                 continue
             call = _call(entry)
             # A new group of the same name counts from the beginning.

@@ -1,0 +1,91 @@
+"""What torch knows, in this process, of its groups and collectives. Imports nothing that is not there.
+
+A rank asks itself; into a job that nobody prepared, `rankbridge doctor` brings the text of this file by gdb.
+"""
+
+from __future__ import annotations
+
+_ARGUMENTS = ("src", "dst", "tag", "group_src", "group_dst")
+
+
+def torch_state(thread: int) -> dict[str, object]:
+    """Groups, the flight recorder's content, and the call of torch that a thread is in.
+
+    `thread`: by Python's number. "trouble" says what could not be read.
+    """
+    import json
+    import sys
+
+    found: dict[str, object] = {}
+    try:
+        module = sys.modules.get("torch.distributed.distributed_c10d")
+        if module is not None:
+            world = module._world
+            groups = {}
+            for group, name in list(world.pg_names.items()):
+                ranks = world.pg_group_ranks.get(group, {})
+                backend = world.pg_map.get(group, ("",))[0]
+                described = getattr(group, "group_desc", "")
+                groups[name] = {
+                    "ranks": [rank for rank, _ in sorted(ranks.items(), key=lambda it: it[1])],
+                    "backend": str(backend),
+                    "description": described,
+                }
+            found["groups"] = groups
+            found["rank"] = module.get_rank() if world.default_pg is not None else None
+            found["world_size"] = module.get_world_size() if world.default_pg is not None else None
+        found["calling"] = _calling(thread)
+        found["arguments"] = _arguments(thread)
+        c10d = sys.modules.get("torch._C._distributed_c10d")
+        if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
+            trace = c10d._dump_fr_trace_json(True, False)
+            found["trace"] = json.loads(trace)
+        elif c10d is not None:
+            found["trouble"] = "this torch has no flight recorder that can be read"
+    except BaseException as error:
+        found["trouble"] = repr(error)
+    return found
+
+
+def write_torch_state(path: str) -> None:
+    """Writes that of the main thread into a file, which is there when it is whole."""
+    import json
+    import os
+    import threading
+
+    found = torch_state(threading.main_thread().ident or 0)
+    with open(path + ".part", "w") as file:
+        json.dump(found, file)
+    os.rename(path + ".part", path)
+
+
+def _calling(thread: int) -> str:
+    """The method that the thread's innermost Python line has called, which is in C."""
+    import dis
+    import sys
+
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return ""
+    before = [it for it in dis.get_instructions(frame.f_code) if it.offset <= frame.f_lasti]
+    for it in reversed(before):
+        if it.opname in ("LOAD_METHOD", "LOAD_ATTR"):
+            return str(it.argval)
+        if it.opname.startswith(("POP", "STORE", "FOR", "JUMP", "RETURN", "BEFORE")):
+            break
+    return ""
+
+
+def _arguments(thread: int) -> dict[str, int]:
+    """Whole numbers among the arguments of torch.distributed's own function, as peer, root and tag."""
+    import sys
+
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if "/torch/distributed/distributed_c10d.py" in frame.f_code.co_filename:
+            values = frame.f_locals
+            found = {it: values[it] for it in _ARGUMENTS if type(values.get(it)) is int}
+            if found:
+                return found
+        frame = frame.f_back
+    return {}
