@@ -25,6 +25,9 @@ from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
+_MOST_BRIEF = 16
+"""Calls that wait at once in threads of their own, which are kept."""
+
 
 class Channels(ChannelsCore):
     """``ChannelsCore`` for callers that block.
@@ -174,14 +177,17 @@ class Channels(ChannelsCore):
 
     def _begin(self, pendings: Sequence[Pending[Any]]) -> None:
         alone: list[Pending[Any]] = []
+        brief: list[Pending[Any]] = []
         for it in pendings:
             if it._begin():
                 continue
             steps = self._steps(it._call)
             if steps is None:
-                alone.append(it)
+                (brief if it._call.brief and len(brief) < _MOST_BRIEF else alone).append(it)
             else:
                 it._carry(steps)
+        for it in brief:
+            self.uninterrupted.begin(it._wait_alone)
         if alone:
             self.uninterrupted.safely(lambda: _go_alone(alone))
 
