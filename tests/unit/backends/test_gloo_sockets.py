@@ -13,7 +13,7 @@ import pytest
 from rankbridge.harness.usage import until
 from rankbridge_server.backends.gloo import GlooBackend
 from rankbridge_server.backends.gloo.address import endpoint_of
-from rankbridge_server.backends.gloo.sockets import Endpoint, GroupConnections, is_connection, tcp_sockets
+from rankbridge_server.backends.gloo.sockets import Endpoint, GroupSockets, is_connection, tcp_sockets
 from rankbridge_server.core.coordinator import Coordinator, GroupDescription
 
 SECONDS = 30
@@ -86,7 +86,7 @@ def test_only_the_groups_own_connections_are_hung_up() -> None:
 
         own, peer, stranger = listening(), listening(), listening()
         accepted, dialled, others = connected(own), connected(peer), connected(stranger)
-        found = GroupConnections(own.getsockname(), [peer.getsockname(), ("127.0.0.1", 1)])
+        found = GroupSockets(own.getsockname(), [peer.getsockname(), ("127.0.0.1", 1)])
         # One of its descriptors is another's by the time of the end.
         os.dup2(others[0].fileno(), accepted[1].fileno())
         found.hang_up()

@@ -15,11 +15,10 @@ from ..cpu_coordinator import CpuGroup
 from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
-from . import listener
 from .address import cleaned, endpoint_of
 from .coordinator import GlooCoordinator
 from .raw import make_group, make_store
-from .sockets import GroupConnections
+from .sockets import GroupSockets
 
 # Threads of torch behind each group; more of them only add hand-overs.
 _THREADS = 2
@@ -85,7 +84,7 @@ class _GlooJoining:
             group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
             raise forming_failed("Gloo", str(error) or f"no answer in {timeout:.1f} s") from error
-        return GlooCoordinator(group, self._rank_in_group, self._size, self._connected(addresses))
+        return GlooCoordinator(group, self._rank_in_group, self._size, self._sockets(addresses))
 
     def abandon(self) -> None:
         """Leaves the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""
@@ -102,13 +101,14 @@ class _GlooJoining:
             # A waiting caller learns at once that there is no address.
             self._give(self._rank_in_group, b"")
 
-    def _connected(self, addresses: Sequence[bytes]) -> GroupConnections | None:
-        """Lets nobody else connect, as all members are; gives the connections to them."""
+    def _sockets(self, addresses: Sequence[bytes]) -> GroupSockets | None:
+        """Lets nobody else connect, as all members are; gives the group's sockets here. None: they are not known."""
         if self._endpoint is None:
             return None
-        listener.shut(self._endpoint[1])
         peers = {endpoint_of(it, self._size) for it in addresses} - {self._endpoint, None}
-        return GroupConnections(self._endpoint, [it for it in peers if it is not None])
+        sockets = GroupSockets(self._endpoint, [it for it in peers if it is not None])
+        sockets.close_listener()
+        return sockets
 
     def _give(self, rank_in_group: int, address: bytes) -> None:
         # torch's stubs say str, and its binding takes both.

@@ -11,9 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from . import listener
 from .address import endpoint_of
-from .sockets import Endpoint, is_connection, tcp_sockets
+from .sockets import Endpoint, close_to_others, is_connection, is_listener, tcp_sockets
 
 _LOOK_S = 0.01
 _LOOKS = 2
@@ -48,9 +47,11 @@ class Connections:
     def close_listeners(self) -> None:
         """Lets nobody else connect: to be called when all groups are connected."""
         with self._lock:
-            own, self._listening = list(self._own), {}
-        for _, port in own:
-            listener.shut(port)
+            own, self._listening = set(self._own), {}
+        for _, found in tcp_sockets():
+            with suppress(OSError):
+                if found.getsockname()[:2] in own and is_listener(found):
+                    close_to_others(found)
 
     def stop(self, is_over: threading.Event) -> None:
         """Lets everything that waits in Gloo fail, until `is_over`: also what only then begins to wait."""

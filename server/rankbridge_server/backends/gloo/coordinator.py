@@ -17,22 +17,22 @@ from ..pieces import copied
 from ..process_group import TorchReduceOp
 from ..reductions import is_stepwise
 from ..stepwise import StepwiseReductions
-from .sockets import GroupConnections
+from .sockets import GroupSockets
 
 
 class GlooCoordinator(StepwiseReductions, CpuCoordinator):
     """Implements `core.coordinator.Coordinator` on one ProcessGroupGloo.
 
-    `connections`: its own, to be hung up when it is closed. None: they are not known.
+    `sockets`: the group's, whose connections are hung up when it is closed. None: they are not known.
     """
 
     engine = "Gloo"
 
     def __init__(
-        self, group: CpuGroup, rank_in_group: int, size: int, connections: GroupConnections | None = None
+        self, group: CpuGroup, rank_in_group: int, size: int, sockets: GroupSockets | None = None
     ) -> None:
         super().__init__(group, rank_in_group, size)
-        self._connections = connections
+        self._sockets = sockets
         # The threads that are inside the group.
         self._entered: set[int] = set()
         self._reductions: dict[tuple[object, float], AllreduceOptions] = {}
@@ -70,8 +70,8 @@ class GlooCoordinator(StepwiseReductions, CpuCoordinator):
         """Releases the group. Blocks while an operation is in flight."""
         # Its last reference is the end of it.
         _group, self._group = self._group, None
-        if self._connections is not None and not self._entered:
-            self._connections.hang_up()
+        if self._sockets is not None and not self._entered:
+            self._sockets.hang_up()
 
     def _reducing(self, its: TorchReduceOp, timeout: float) -> AllreduceOptions:
         """Options of an all_reduce, cached: making them takes as long as sending a small message."""
