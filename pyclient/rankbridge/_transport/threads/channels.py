@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
+import grpc.experimental
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.gang_calls import Joined, going_out
@@ -24,6 +25,9 @@ from rankbridge._transport.threads.uninterrupted import Uninterrupted
 from rankbridge.errors import Outcome
 
 T = TypeVar("T")
+
+# Who reads a stream of responses waits for them in grpcio itself, so that it starts no thread for each.
+_OPTIONS = ((grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),)
 
 _MOST_BRIEF = 16
 """Calls that wait at once in threads of their own, which are kept."""
@@ -44,7 +48,7 @@ class Channels(ChannelsCore):
         token: str | None = None,
     ) -> None:
         """Makes the channels; nothing is connected before the first call. As ``ChannelsCore``."""
-        super().__init__(grpc, targets, tls, shared, token)
+        super().__init__(grpc, targets, tls, shared, token, _OPTIONS)
         self._local = LocalStreams(self._local_targets, LocalStream)
         self.uninterrupted = Uninterrupted()
 
