@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import json
 import statistics
 import subprocess
@@ -32,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("old", type=Path, metavar="OLD", help="root of the other checkout")
     parser.add_argument("--rounds", type=int, default=15, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this in them")
     parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.drive:
@@ -40,7 +42,7 @@ def main() -> int:
     with ExitStack() as stack:
         old, new = (stack.enter_context(Tree.started(root)) for root in (asked.old.resolve(), ROOT))
         print("| call | old, us | new, us | new / old | in rounds |\n| --- | --- | --- | --- | --- |")
-        for row in old.rows:
+        for row in (it for it in old.rows if asked.only in it):
             print(compared(row, old, new, asked.rounds), flush=True)
     return 0
 
@@ -115,6 +117,7 @@ def rows_of(targets: list[list[str]]) -> dict[str, Row]:
     import numpy as np
 
     import rankbridge
+    from rankbridge.harness.lending import Lender
 
     by_gang, by_ranks = (rankbridge.connect(targets, calls=calls) for calls in ("gang", "ranks"))
     small = by_gang.put([np.ones(1, np.float32)] * WORLD)
@@ -139,6 +142,19 @@ def rows_of(targets: list[list[str]]) -> dict[str, Row]:
         by_gang[0].get(ref)
         by_gang[0].release(ref)
 
+    def group() -> None:
+        by_gang.destroy_group(by_gang.new_group("own", range(WORLD)))
+
+    lender = Lender()
+    atexit.register(lender.close)
+
+    def test(kills: bool = False) -> None:
+        with lender.lent(WORLD, "gloo", _DEADLINE_S) as gang:
+            if kills:
+                gang.kill(WORLD - 1)
+                gang.form()
+            gang.get(gang.all_reduce(gang.put([np.ones(1, np.float32)] * WORLD)))
+
     async def barriers(calls: int) -> float:
         async with rankbridge.aconnect(targets, calls="gang") as gang:
             for _ in range(_WARM):
@@ -161,6 +177,9 @@ def rows_of(targets: list[list[str]]) -> dict[str, Row]:
         "three collectives coalesced": mean(lambda: by_gang.coalesce(collectives), 150),
         "program of 100 `all_reduce`": mean(lambda: by_gang.run(program), 10),
         "`put` and `get` of 64 MB": mean(put_and_get, 4),
+        "group of 4 ranks, made and ended": mean(group, 10),
+        "a test's own gang": mean(test, 10),
+        "a test's own gang, a rank killed": mean(lambda: test(kills=True), 2),
     }
 
 

@@ -91,9 +91,12 @@ defmodule RankBridge.CaseTest do
     assert printed =~ "code: raise error\n"
     assert printed =~ ~r/failing.exs:\d+: \(test\)/
 
+    # Why, in the first test and in the second.
     assert printed =~
-             ~r/3 ranks on gloo, group test-\d+\n +rank 0: pid \d+, generation \d formed\n/
+             ~r/3 ranks on gloo, group test-\d+\n +verdict:\n +NEVER_CALLED: ranks 1-2 have not called barrier test-\d+, are idle for/
 
+    assert printed =~ ~r/ +verdict:\n +[A-Z_]+: rank 2 was lost: its link was closed\n/
+    assert printed =~ ~r/\n +rank 0: pid \d+, generation \d formed\n/
     assert printed =~ ~r/  pending: barrier on test-\d+, admission, for \d+ ms\n/
     assert printed =~ ~r/test-\d+ waits for ranks 1, 2 in barrier/
     # What each did last, in the first test and in the second.

@@ -216,16 +216,6 @@ def test_a_failure_shows_a_scenario_that_asks_for_the_same(output: str, tmp_path
     assert (missed["timeout_ms"], missed["expect"]) == (100, {"error": "PEER_MISSING"})
 
 
-@pytest.mark.sampled
-def test_two_runs_at_once_have_gangs_of_their_own(tmp_path: Path) -> None:
-    """As the workers of pytest-xdist are: processes of pytest that know nothing of each other."""
-    text = TESTS.partition("@pytest.mark.gang(size=3")[0]
-    (tmp_path / "test_it.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_it.py"]
-    both = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert ["4 passed" in it.communicate(timeout=120)[0] for it in both] == [True, True]
-
-
 def test_nothing_is_imported_by_who_asks_for_no_gang(tmp_path: Path) -> None:
     done = run(tmp_path, LIGHT)
     assert done.returncode == 0, done.stdout

@@ -22,9 +22,10 @@ defmodule RankBridge.Case do
   own, and a group of its own of all ranks in order, which is meant where a call names no group; `%{group: name}` is its name.
 
   After a test that failed, or that lost a rank, the ranks are formed again. Groups, and refs in the ranks' shared sessions, that a
-  test leaves behind are its error. The report of a test that failed says of every rank its process and generation, what it has not
-  answered yet, which ranks groups wait for, and its last operations in the test's group: each one's line of code, how it ended or
-  how far it has come, and when the rank accepted it.
+  test leaves behind are its error. The report of a test that failed has a verdict, as `RankBridge.Doctor` gives it: which rank
+  keeps which others waiting, or what has failed last. It says of every rank its process and generation, what it has not answered yet,
+  which ranks groups wait for, and its last operations in the test's group: each one's line of code, how it ended or how far it has
+  come, and when the rank accepted it.
 
   ## Options
 

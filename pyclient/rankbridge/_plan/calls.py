@@ -79,6 +79,7 @@ class Call(Generic[T]):
         begun: True: the operation was begun by an earlier call. That this one is not delivered leaves open what
             became of it.
         shape: Which sides are streams.
+        brief: True: the rank answers at once, whatever it is doing, so that cancelling the call would change nothing.
         request: The request, serialized. Unused for an operation, a gang call and an upload.
         messages: For an upload: makes the request's messages.
         read: For all but a download: makes the result of the response's bytes, or of the message that a stream brings
@@ -98,6 +99,7 @@ class Call(Generic[T]):
     wait_for_ready: bool = False
     begun: bool = False
     shape: Shape = Shape.UNARY
+    brief: bool = False
     request: bytes = b""
     messages: Callable[[], Iterator[bytes]] = lambda: iter(())
     read: Callable[[Any], T] | None = None

@@ -19,6 +19,13 @@ from rankbridge.v1 import (
     rank_service_pb2,
 )
 
+_OPERATIONS = tuple(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
+_DTYPES: dict[int, str] = {dtype.code: name for name, dtype in DTYPES.items()}
+_OPS: dict[int, str] = {
+    number: name.removeprefix("REDUCE_OP_").lower()
+    for name, number in collective_service_pb2.ReduceOp.items()
+}
+
 OperationState = Literal["queued", "admission", "data", "done", "unspecified"]
 """How far an operation is on one rank."""
 
@@ -161,24 +168,16 @@ def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatu
 
 def abilities_from_wire(abilities: rank_service_pb2.Abilities) -> Abilities:
     """Reads what a backend can do; what this client does not know is left out."""
-    ops: dict[int, str] = {
-        number: name.removeprefix("REDUCE_OP_").lower()
-        for name, number in collective_service_pb2.ReduceOp.items()
-    }
+    collectives = frozenset(abilities.collectives)
     return Abilities(
-        collectives=tuple(
-            name
-            for name in operation_service_pb2.Operation.DESCRIPTOR.fields_by_name
-            if name in abilities.collectives
-        ),
+        collectives=tuple(name for name in _OPERATIONS if name in collectives),
         dtypes=_dtypes(abilities.dtypes),
-        reductions={ops[it.op]: _dtypes(it.dtypes) for it in abilities.reductions if it.op in ops},
+        reductions={_OPS[it.op]: _dtypes(it.dtypes) for it in abilities.reductions if it.op in _OPS},
     )
 
 
 def _dtypes(codes: Iterable[int]) -> tuple[str, ...]:
-    names: dict[int, str] = {dtype.code: name for name, dtype in DTYPES.items()}
-    return tuple(names[code] for code in codes if code in names)
+    return tuple(_DTYPES[code] for code in codes if code in _DTYPES)
 
 
 def formed_from_wire(formed: gang_service_pb2.Formed) -> Formed:

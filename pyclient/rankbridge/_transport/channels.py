@@ -34,11 +34,13 @@ class ChannelsCore(ABC):
         tls: grpc.ChannelCredentials | None,
         shared: SharedMemory | None,
         token: str | None,
+        options: Sequence[tuple[str, int]] = (),
     ) -> None:
         """Makes the channels; nothing is connected before the first call.
 
         Args:
             front: ``grpc`` or ``grpc.aio``.
+            options: Of the channels, beside those of both fronts.
             targets: gRPC target of each rank.
             tls: Credentials for TLS. None: no TLS.
             shared: Memory for large tensors.
@@ -50,9 +52,9 @@ class ChannelsCore(ABC):
         self._token = token
         self.streams: Streams[RankStream] = Streams(self._stream)
         self._channels: list[Any] = [
-            front.insecure_channel(target, CHANNEL_OPTIONS)
+            front.insecure_channel(target, [*CHANNEL_OPTIONS, *options])
             if tls is None
-            else front.secure_channel(target, tls, CHANNEL_OPTIONS)
+            else front.secure_channel(target, tls, [*CHANNEL_OPTIONS, *options])
             for target in targets
         ]
         # What speaks TLS is asked by gRPC alone.

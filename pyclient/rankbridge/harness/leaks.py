@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from rankbridge import Gang, RankStatus
-from rankbridge.harness.usage import Usage, settled, usage
+from rankbridge.harness.usage import Usage, settled, upper_bound, usage
 
 _SETTLE_S = 2.0
 _CALL_TIMEOUT_S = 30.0
@@ -56,7 +56,9 @@ class Holdings:
             then = self._least[pid]
             most = Usage(then.threads + _THREADS, then.fds + _DESCRIPTORS, 0, _ANY)
             try:
-                now = settled(pid, most, _SETTLE_S)
+                now = upper_bound(pid)
+                if now.exceeds(most):
+                    now = settled(pid, most, _SETTLE_S)
             except OSError:
                 continue
             ranks = [rank for rank, it in pids.items() if it == pid]

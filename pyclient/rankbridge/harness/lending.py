@@ -7,12 +7,12 @@ import inspect
 import itertools
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from rankbridge import Formed, Gang, Rank, RankBridgeError, RecordedOperation, timeline
+from rankbridge import Formed, Gang, Group, Rank, RankBridgeError, RecordedOperation, timeline
 from rankbridge.harness.asked import Asked
 from rankbridge.harness.faults import send
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
@@ -36,26 +36,33 @@ def _takes_group(method: Any) -> bool:
     return any("CallOptions" in str(it.annotation) for it in parameters.values())
 
 
-def _with_group(of: type) -> frozenset[str]:
+def _with_group(of: type) -> dict[str, bool]:
+    """Gives the methods that take a group, and whether they take refs, too."""
     methods = {
         name: it for name, it in inspect.getmembers(of, inspect.isfunction) if not name.startswith("_")
     }
-    return frozenset(name for name, it in methods.items() if _takes_group(it))
+    return {
+        name: not {"refs", "tensors"}.isdisjoint(inspect.signature(it).parameters)
+        for name, it in methods.items()
+        if _takes_group(it)
+    }
 
 
 _OF_GANG = _with_group(Gang)
 _OF_RANK = _with_group(Rank)
 
 
-def _in_group(method: Any, name: str, group: str, taking: frozenset[str]) -> Any:
+def _in_group(method: Any, name: str, group: Group, taking: Mapping[str, bool]) -> Any:
     """Gives a method that means the test's group unless another is given."""
     if name in taking:
-        return functools.partial(method, group=group)
+        # By its name alone, the client asks the ranks for the group's members; but where refs say who is called, it
+        # lets a test leave some out.
+        return functools.partial(method, group=group.name if taking[name] else group)
     if name not in ("start", "submit"):
         return method
 
     def begin(operation: str, *args: Any, **options: Any) -> Any:
-        own = {"group": group} if operation in DECLARED else {}
+        own = {"group": group.name} if operation in DECLARED else {}
         return method(operation, *args, **own | options)
 
     return begin
@@ -64,7 +71,7 @@ def _in_group(method: Any, name: str, group: str, taking: frozenset[str]) -> Any
 class LentRank:
     """One rank of a lent gang: every method of ``rankbridge.Rank``, in the test's group unless another is given."""
 
-    def __init__(self, rank: Rank, group: str, asked: Asked) -> None:
+    def __init__(self, rank: Rank, group: Group, asked: Asked) -> None:
         """Made by the gang."""
         self._rank = rank
         self._group = group
@@ -84,20 +91,20 @@ class LentGang:
 
     Attributes:
         client: The gang as it is.
-        group: Name of the test's group, of all ranks in order.
+        own: The test's group, of all ranks in order.
         asked: What the test has asked for.
         failed: Whether the test has failed.
         left: What the test has left behind, in words.
     """
 
-    def __init__(self, running: RunningGang, group: str) -> None:
+    def __init__(self, running: RunningGang, own: Group) -> None:
         """Made by `Lender`."""
         self.client = running.client
-        self.group = group
+        self.own = own
         self.failed = False
         self.left: list[str] = []
         self.disturbed = False
-        self.asked = Asked(running.wanted, group)
+        self.asked = Asked(running.wanted, own.name)
         self._running = running
         self._events = len(running.reports.events)
 
@@ -107,7 +114,7 @@ class LentGang:
 
     def __getitem__(self, rank: int) -> LentRank:
         """Gives one rank, counted from 0."""
-        return LentRank(self.client[rank], self.group, self.asked)
+        return LentRank(self.client[rank], self.own, self.asked)
 
     def __iter__(self) -> Iterator[LentRank]:
         """Gives every rank, in order."""
@@ -118,7 +125,12 @@ class LentGang:
         found = getattr(self.client, name)
         if not callable(found):
             return found
-        return self.asked.noting(name, None, _in_group(found, name, self.group, _OF_GANG))
+        return self.asked.noting(name, None, _in_group(found, name, self.own, _OF_GANG))
+
+    @property
+    def group(self) -> str:
+        """Name of the test's group."""
+        return self.own.name
 
     @property
     def pids(self) -> dict[int, int]:
@@ -222,13 +234,13 @@ class Lender:
         running = self._pool.gang(Wanted(size, backend, (), load))
         client = running.client
         client.timeout = timeout
-        lent = LentGang(running, f"test-{next(self._count)}")
+        name = f"test-{next(self._count)}"
         if running.process.pid not in self._warm:
             self._warm.add(running.process.pid)
             warm_up(client)
         try:
             with client.session():
-                client.new_group(lent.group, range(size), timeout=FORM_TIMEOUT_S)
+                lent = LentGang(running, client.new_group(name, range(size), timeout=FORM_TIMEOUT_S))
                 self._holdings.look(lent.pids.values())
                 try:
                     yield lent
@@ -262,8 +274,12 @@ class Lender:
             mine = (group for it in statuses for group in it.groups if it.rank in group.ranks)
             groups = sorted({it.name for it in mine} - {"world"})
             more = growing.result()
-            client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
-            lent.left = [f"group {it!r}" for it in groups if it != lent.group]
+            if lent.group in groups:
+                client.destroy_group(lent.own, timeout=FORM_TIMEOUT_S)
+                groups.remove(lent.group)
+            if groups:
+                client.destroy_groups(groups, timeout=FORM_TIMEOUT_S)
+            lent.left = [f"group {it!r}" for it in groups]
             lent.left += free_shared_refs(client, statuses)
             # Of a group that was left, nothing is said twice.
             lent.left = lent.left or more

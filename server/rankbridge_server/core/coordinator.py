@@ -107,7 +107,7 @@ class Coordinator(Protocol):
         """Receives into a tensor from `Tensors.empty` of the sent tensor's spec. Called as `send` is."""
 
     def close(self) -> None:
-        """Releases the engine's resources. May block; called outside the lane."""
+        """Releases the engine's resources. May block; called outside the lane, or by its last job."""
 
 
 class Captured(Protocol):

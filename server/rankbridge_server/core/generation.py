@@ -17,7 +17,7 @@ from .events import EventLog, Formed, Kind, Straggler
 from .functions.raised import place_of
 from .functions.run import Run
 from .gang_calls.messages import Release, Report
-from .groups.group import WORLD, Group, GroupView, Membership, close_groups
+from .groups.group import WORLD, Group, GroupView, Membership, close_groups, close_when_idle
 from .hold.holds import Held, Holds
 from .hold.operations import hold_after, hold_before
 from .links import Ended, Links
@@ -135,12 +135,12 @@ class Generation:
             group.membership.lane.wait_with(self.links.group(group.name))
 
     def remove(self, name: str) -> None:
-        """Removes a group and closes it in the background."""
+        """Removes a group, and closes it when its lane has done what is queued there."""
         with self._lock:
             group = self._groups.pop(name)
         self.links.remove_group(name)
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
-        close_groups([group], ended, patience=self._data_timeout)
+        close_when_idle(group, ended, self._data_timeout)
 
     def start(self, job: Job, plan: Plan, first: bool = False) -> None:
         """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""

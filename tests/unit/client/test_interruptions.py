@@ -6,6 +6,7 @@ import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
 from rankbridge._transport.threads.uninterrupted import Result, Uninterrupted
-from rankbridge.v1 import collective_service_pb2 as collective_pb, value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, rank_service_pb2, value_pb2
 
 NONE = value_pb2.Value(none=value_pb2.NoneValue())
 INTERRUPTIONS = 60
@@ -49,6 +50,60 @@ def test_a_gang_can_be_used_whenever_it_was_interrupted(
         interrupter.interrupt(calls[kind])
     calls[kind]()
     gang.barrier()
+
+
+class Silent:
+    """A rank that does not describe itself before it is told to."""
+
+    def __init__(self, sidecars: SidecarGang) -> None:
+        self.asked = threading.Event()
+        self.may_answer = threading.Event()
+        sidecars[0].answers["DescribeRank"] = self.describe
+
+    def describe(self, request: object, context: object) -> rank_service_pb2.DescribeRankResponse:
+        self.asked.set()
+        assert self.may_answer.wait(WAIT)
+        return rank_service_pb2.DescribeRankResponse()
+
+
+@pytest.fixture
+def silent(sidecars: SidecarGang) -> Iterator[Silent]:
+    it = Silent(sidecars)
+    yield it
+    it.may_answer.set()
+
+
+def test_who_is_interrupted_waits_no_longer_for_a_rank_that_does_not_answer(
+    gang: rankbridge.Gang, silent: Silent
+) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        assert silent.asked.wait(WAIT)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gang[0].status()
+    finally:
+        interrupting.join()
+        signal.signal(signal.SIGINT, before)
+    assert not silent.may_answer.is_set()
+
+
+def test_a_gang_that_is_closed_ends_a_call_that_no_rank_answers(
+    gang: rankbridge.Gang, silent: Silent
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gang[0].status)
+        assert silent.asked.wait(WAIT)
+        gang.close()
+        assert isinstance(waiting.exception(WAIT), rankbridge.CallCancelledError)
+    assert not silent.may_answer.is_set()
 
 
 # --- the threads that make calls for the main thread -----------------------------------------------------------

@@ -1,10 +1,10 @@
 defmodule RankBridge.Case.Report do
   @moduledoc """
-  How the ranks of a test were when it failed: each one's process and generation, which ranks wait for which, and what each rank
-  did last in the test's group.
+  How the ranks of a test were when it failed: a verdict, which says which rank keeps which others waiting or what has failed last;
+  each one's process and generation, which ranks wait for which, and what each rank did last in the test's group.
   """
 
-  alias RankBridge.{Generations, Pending, RankStatus}
+  alias RankBridge.{Doctor, Generations, Pending, RankStatus}
   alias RankBridge.Case.{LastOperations, Lent}
 
   @type t :: %__MODULE__{message: String.t()}
@@ -13,6 +13,8 @@ defmodule RankBridge.Case.Report do
 
   # A rank that does not answer by then is said to be silent.
   @patience 2_000
+  # Seconds. A test that fails has seldom waited for long.
+  @stuck_after 0.1
 
   @doc "Asks the ranks of a test. nil: it has none."
   @spec of(Lent.t() | nil) :: t()
@@ -35,10 +37,20 @@ defmodule RankBridge.Case.Report do
           ["not reached: #{Exception.message(error)}"]
       end
 
+    verdict = verdict(lent)
     last = LastOperations.lines(lent, @patience)
     head = "#{lent.wanted}, group #{lent.group}"
-    %__MODULE__{message: Enum.join([head | lines] ++ last, "\n")}
+    %__MODULE__{message: Enum.join([head | verdict] ++ lines ++ last, "\n")}
   end
+
+  defp verdict(lent) do
+    case Doctor.diagnose(lent.ranks, patience: @stuck_after, timeout: @patience) do
+      {:ok, verdict} -> ["verdict:" | indented("#{verdict}")]
+      {:error, error} -> ["verdict: no rank has answered: #{Exception.message(error)}"]
+    end
+  end
+
+  defp indented(text), do: for(line <- String.split(text, "\n", trim: true), do: "  #{line}")
 
   defp rank({%RankStatus{error: nil} = status, %Pending{error: nil} = pending}) do
     why = if it = status.generation_error, do: ": #{it.message}", else: ""

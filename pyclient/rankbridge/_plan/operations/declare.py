@@ -135,10 +135,12 @@ def plain_call(
     *,
     timeout: float | None = None,
     group: str = "",
+    brief: bool = False,
 ) -> Call[T]:
     """Declares the unary call of a request that belongs to no group's order. Its deadline is the timeout itself.
 
     `convert` makes the result of the response's value; of a response without a oneof "outcome", of all of it.
+    `brief`: as of `Call`.
     """
     path, reading = rpc_of(request.DESCRIPTOR)
     return Call(
@@ -147,6 +149,7 @@ def plain_call(
         rank=scope.rank,
         group=group,
         deadline=timeout_of(scope, timeout),
+        brief=brief,
         request=request.SerializeToString(),
         read=reading(convert),
     )

@@ -44,11 +44,13 @@ def destroy_group(scope: Scope, group: str | Group, **options: Unpack[MemberOpti
 def describe_group(scope: Scope, name: str) -> Call[Group]:
     """Describes one group as one rank sees it."""
     request = group_service_pb2.DescribeGroupRequest(name=name)
-    return plain_call(scope, "describe_group", request, group_from_wire, group=name)
+    return plain_call(scope, "describe_group", request, group_from_wire, group=name, brief=True)
 
 
 @operation
 def groups(scope: Scope) -> Call[list[Group]]:
     """Describes every group that one rank knows. Those of which it is no member may have ended."""
     request = group_service_pb2.ListGroupsRequest()
-    return plain_call(scope, "groups", request, lambda all_: [group_from_wire(it) for it in all_.groups])
+    return plain_call(
+        scope, "groups", request, lambda all_: [group_from_wire(it) for it in all_.groups], brief=True
+    )

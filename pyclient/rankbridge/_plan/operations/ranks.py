@@ -29,13 +29,13 @@ EVIDENCE_S = 2.0
 @operation
 def status(scope: Scope) -> Call[RankStatus]:
     """Describes one rank."""
-    return plain_call(scope, "status", rank_service_pb2.DescribeRankRequest(), status_from_wire)
+    return plain_call(scope, "status", rank_service_pb2.DescribeRankRequest(), status_from_wire, brief=True)
 
 
 @operation
 def pending(scope: Scope) -> Call[RankPending]:
     """Lists what one rank has accepted and not answered yet."""
-    return plain_call(scope, "pending", rank_service_pb2.ListPendingRequest(), pending_from_wire)
+    return plain_call(scope, "pending", rank_service_pb2.ListPendingRequest(), pending_from_wire, brief=True)
 
 
 @operation

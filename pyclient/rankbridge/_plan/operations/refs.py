@@ -27,6 +27,8 @@ from rankbridge.v1 import ref_service_pb2 as ref_pb
 Form = Literal["numpy", "torch", "tensor"]
 """What a fetched tensor is handed out as."""
 
+_BRIEF_BYTES = 64 * 1024
+
 _HAND_OUT: dict[str, Callable[[Tensor], object]] = {
     "numpy": lambda tensor: tensor if tensor._kind.numpy is None else tensor.numpy(),
     "torch": lambda tensor: tensor.torch(),
@@ -50,7 +52,7 @@ def create(
     request = ref_pb.CreateTensorRequest(session_id=scope.session_id, tensor=spec)
     if init is not None:
         fill(request, init)
-    return plain_call(scope, "create", request, ref_from_wire)
+    return plain_call(scope, "create", request, ref_from_wire, brief=True)
 
 
 @operation
@@ -65,6 +67,7 @@ def put(scope: Scope, value: TensorLike, *, device: str = "", timeout: float | N
         rank=scope.rank,
         deadline=timeout_of(scope, timeout),
         shape=Shape.UPLOAD,
+        brief=tensor.nbytes <= _BRIEF_BYTES,
         messages=lambda: put_messages(header, tensor),
         read=outcome_of(ref_pb.PutTensorResponse, ref_from_wire),
         transfer=shared_put(scope, header, tensor),
@@ -96,7 +99,7 @@ def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = N
 def describe(scope: Scope, ref: Ref) -> Call[Ref]:
     """Tells dtype, shape and device of one ref."""
     request = ref_pb.DescribeRefRequest(session_id=ref.session_id, ref_id=ref.id)
-    return plain_call(scope, "describe", request, ref_from_wire)
+    return plain_call(scope, "describe", request, ref_from_wire, brief=True)
 
 
 @operation
@@ -107,7 +110,7 @@ def list_refs(scope: Scope, *, page_token: str = "") -> Call[RefPage]:
         return RefPage(list(map(ref_from_wire, page.refs)), page.next_page_token)
 
     request = ref_pb.ListRefsRequest(session_id=scope.session_id, page_token=page_token)
-    return plain_call(scope, "list_refs", request, read)
+    return plain_call(scope, "list_refs", request, read, brief=True)
 
 
 @operation
@@ -120,7 +123,7 @@ def release(scope: Scope, refs: Ref | Iterable[Ref]) -> Call[int]:
             "refs of several sessions cannot be released together", got=str(sorted(sessions))
         )
     request = ref_pb.ReleaseRefsRequest(session_id=sessions.pop(), ref_ids=[ref.id for ref in refs])
-    return plain_call(scope, "release", request, int)
+    return plain_call(scope, "release", request, int, brief=True)
 
 
 @operation
@@ -128,18 +131,20 @@ def open_session(scope: Scope, session_id: str, *, lease: float | None = None) -
     """Begins a session."""
     lease_ms = milliseconds(timeout_of(scope, lease)) if lease else 0
     request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=lease_ms)
-    return plain_call(scope, "open_session", request, str)
+    return plain_call(scope, "open_session", request, str, brief=True)
 
 
 @operation
 def renew_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[float]:
     """Keeps a session alive for another lease."""
     request = ref_pb.RenewSessionRequest(session_id=session_id)
-    return plain_call(scope, "renew_session", request, lambda ms: float(ms / 1000), timeout=timeout)
+    return plain_call(
+        scope, "renew_session", request, lambda ms: float(ms / 1000), timeout=timeout, brief=True
+    )
 
 
 @operation
 def close_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[int]:
     """Ends a session and frees its refs."""
     request = ref_pb.CloseSessionRequest(session_id=session_id)
-    return plain_call(scope, "close_session", request, int, timeout=timeout)
+    return plain_call(scope, "close_session", request, int, timeout=timeout, brief=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
+import grpc.experimental
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.gang_calls import Joined, going_out
@@ -25,6 +26,12 @@ from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
+# Who reads a stream of responses waits for them in grpcio itself, so that it starts no thread for each.
+_OPTIONS = ((grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),)
+
+_MOST_BRIEF = 16
+"""Calls that wait at once in threads of their own, which are kept."""
+
 
 class Channels(ChannelsCore):
     """``ChannelsCore`` for callers that block.
@@ -41,7 +48,7 @@ class Channels(ChannelsCore):
         token: str | None = None,
     ) -> None:
         """Makes the channels; nothing is connected before the first call. As ``ChannelsCore``."""
-        super().__init__(grpc, targets, tls, shared, token)
+        super().__init__(grpc, targets, tls, shared, token, _OPTIONS)
         self._local = LocalStreams(self._local_targets, LocalStream)
         self.uninterrupted = Uninterrupted()
 
@@ -174,14 +181,17 @@ class Channels(ChannelsCore):
 
     def _begin(self, pendings: Sequence[Pending[Any]]) -> None:
         alone: list[Pending[Any]] = []
+        brief: list[Pending[Any]] = []
         for it in pendings:
             if it._begin():
                 continue
             steps = self._steps(it._call)
             if steps is None:
-                alone.append(it)
+                (brief if it._call.brief and len(brief) < _MOST_BRIEF else alone).append(it)
             else:
                 it._carry(steps)
+        for it in brief:
+            self.uninterrupted.begin(it._wait_alone)
         if alone:
             self.uninterrupted.safely(lambda: _go_alone(alone))
 

@@ -15,10 +15,10 @@ from ..cpu_coordinator import CpuGroup
 from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
-from . import listener
-from .address import cleaned, port_of
+from .address import cleaned, endpoint_of
 from .coordinator import GlooCoordinator
 from .raw import make_group, make_store
+from .sockets import GroupSockets
 
 # Threads of torch behind each group; more of them only add hand-overs.
 _THREADS = 2
@@ -68,13 +68,14 @@ class _GlooJoining:
         self._made: Future[CpuGroup] = Future()
         engine_threads.start("gloo-joining", self._make)
         self.address = self._own_address()
-        self._port = port_of(self.address, size)
-        if self._port is not None:
+        # None: another torch has written the address, in a way that is not known here.
+        self._endpoint = endpoint_of(self.address, size)
+        if self._endpoint is not None:
             self.address = cleaned(self.address, size)
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Passes the others' addresses to the constructor and waits for it."""
-        if self._port is not None:
+        if self._endpoint is not None:
             addresses = [cleaned(address, self._size) for address in addresses]
         for rank_in_group, address in enumerate(addresses):
             if rank_in_group != self._rank_in_group:
@@ -83,10 +84,7 @@ class _GlooJoining:
             group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
             raise forming_failed("Gloo", str(error) or f"no answer in {timeout:.1f} s") from error
-        if self._port is not None:
-            # All members are connected.
-            listener.shut(self._port)
-        return GlooCoordinator(group, self._rank_in_group, self._size)
+        return GlooCoordinator(group, self._rank_in_group, self._size, self._sockets(addresses))
 
     def abandon(self) -> None:
         """Leaves the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""
@@ -102,6 +100,15 @@ class _GlooJoining:
             self._made.set_exception(error)
             # A waiting caller learns at once that there is no address.
             self._give(self._rank_in_group, b"")
+
+    def _sockets(self, addresses: Sequence[bytes]) -> GroupSockets | None:
+        """Lets nobody else connect, as all members are; gives the group's sockets here. None: they are not known."""
+        if self._endpoint is None:
+            return None
+        peers = {endpoint_of(it, self._size) for it in addresses} - {self._endpoint, None}
+        sockets = GroupSockets(self._endpoint, [it for it in peers if it is not None])
+        sockets.close_listener()
+        return sockets
 
     def _give(self, rank_in_group: int, address: bytes) -> None:
         # torch's stubs say str, and its binding takes both.

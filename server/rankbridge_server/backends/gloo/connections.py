@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import socket
-import stat
 import struct
 import termios
 import threading
@@ -13,8 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from . import listener
 from .address import endpoint_of
+from .sockets import Endpoint, close_to_others, is_connection, is_listener, tcp_sockets
 
 _LOOK_S = 0.01
 _LOOKS = 2
@@ -30,10 +28,10 @@ class Connections:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._own: set[tuple[str, int]] = set()
-        self._peers: set[tuple[str, int]] = set()
+        self._own: set[Endpoint] = set()
+        self._peers: set[Endpoint] = set()
         # Own listeners that still wait for other members, and how many members their groups have.
-        self._listening: dict[tuple[str, int], int] = {}
+        self._listening: dict[Endpoint, int] = {}
 
     def seen(self, value: bytes, is_own: bool) -> None:
         """Looks at a value of the store. `is_own`: this process has put it there."""
@@ -49,9 +47,11 @@ class Connections:
     def close_listeners(self) -> None:
         """Lets nobody else connect: to be called when all groups are connected."""
         with self._lock:
-            own, self._listening = list(self._own), {}
-        for _, port in own:
-            listener.shut(port)
+            own, self._listening = set(self._own), {}
+        for _, found in tcp_sockets():
+            with suppress(OSError):
+                if found.getsockname()[:2] in own and is_listener(found):
+                    close_to_others(found)
 
     def stop(self, is_over: threading.Event) -> None:
         """Lets everything that waits in Gloo fail, until `is_over`: also what only then begins to wait."""
@@ -96,22 +96,10 @@ class Connections:
         """The connections that are there, each as a duplicate that is open until the next is asked for."""
         with self._lock:
             own, peers = set(self._own), set(self._peers)
-        for fd in os.listdir("/proc/self/fd"):
+        for _, found in tcp_sockets():
             with suppress(OSError):
-                if not stat.S_ISSOCK(os.fstat(int(fd)).st_mode):
-                    continue
-                with socket.socket(fileno=os.dup(int(fd))) as found:
-                    if _is_one(found, own, peers):
-                        yield found
-
-
-def _is_one(found: socket.socket, own: set[tuple[str, int]], peers: set[tuple[str, int]]) -> bool:
-    if found.family not in (socket.AF_INET, socket.AF_INET6):
-        return False
-    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        # Gloo ends the process when it cannot accept.
-        return False
-    return found.getsockname()[:2] in own or found.getpeername()[:2] in peers
+                if is_connection(found, own, peers):
+                    yield found
 
 
 def _is_sending(connection: socket.socket) -> bool:

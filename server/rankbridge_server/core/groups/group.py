@@ -87,25 +87,48 @@ class Group:
         )
 
 
-def close_groups(groups: Sequence[Group], error: BridgeError, patience: float = 0.0) -> None:
-    """Closes queues and lanes at once, and then, in the background, couriers and coordinators, which may block.
+def close_groups(groups: Sequence[Group], error: BridgeError) -> None:
+    """Closes queues and lanes at once, and then, in the background, coordinators, which may block.
 
     Args:
         groups: Groups that no call can reach any more.
         error: The error of calls that wait at a queue.
-        patience: Seconds for each courier to finish.
     """
     members = [group.membership for group in groups if group.membership is not None]
     for member in members:
-        member.queues.close(error)
         member.lane.close()
-        member.courier.close()
-        member.functions.close()
+        _close_beside(member, error)
     if members:
-        engine_threads.start("closing", lambda: _close_all(members, patience))
+        engine_threads.start("closing", lambda: _close_coordinators(members))
 
 
-def _close_all(members: Sequence[Membership], patience: float) -> None:
+def _close_coordinators(members: Sequence[Membership]) -> None:
     for member in members:
+        member.coordinator.close()
+
+
+def close_when_idle(group: Group, error: BridgeError, patience: float) -> None:
+    """Closes queues at once, and all else when the lane has done its jobs, by its own thread.
+
+    Args:
+        group: A group that no call can reach any more.
+        error: The error of calls that wait at a queue.
+        patience: Seconds for the courier to finish.
+    """
+    member = group.membership
+    if member is None:
+        return
+
+    def close() -> None:
         member.courier.join(patience)
         member.coordinator.close()
+
+    _close_beside(member, error)
+    member.lane.add(close)
+    member.lane.close()
+
+
+def _close_beside(member: Membership, error: BridgeError) -> None:
+    member.queues.close(error)
+    member.courier.close()
+    member.functions.close()
