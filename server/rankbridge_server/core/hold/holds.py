@@ -17,7 +17,7 @@ from .inputs import Inputs
 
 MAX_BREAKPOINTS = 64
 _UNREAD = 1024
-"""What a controller that does not read has missed beyond these is not said to it."""
+"""A controller that does not read misses what comes beyond so many."""
 
 
 class Action(Enum):
@@ -57,7 +57,7 @@ class Held:
 
 
 class Notice(NamedTuple):
-    """What a controller is told: a call is held, or, with a release, was let go."""
+    """What a controller hears: a call is held, or, with a release, was let go."""
 
     held: Held
     release: Release | None = None
