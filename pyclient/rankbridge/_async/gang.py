@@ -24,7 +24,7 @@ from rankbridge._plan import (
     queue_procedures,
 )
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.events import EventKind, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
@@ -45,6 +45,7 @@ from rankbridge._plan.operations import (
     ReduceOp,
 )
 from rankbridge._plan.pending import RankPending
+from rankbridge._plan.positions import Position
 from rankbridge._plan.procedures import (
     Procedure,
     anything,

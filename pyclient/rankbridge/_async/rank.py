@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from rankbridge._async.events import AsyncEvents
 from rankbridge._async.function import AsyncFunctionCall
+from rankbridge._async.growths import AsyncRecordWatch
 from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.events import EventKind, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
@@ -30,6 +31,7 @@ from rankbridge._plan.operations import (
     ReduceOp,
 )
 from rankbridge._plan.pending import RankPending
+from rankbridge._plan.positions import Position
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.queue import NamedQueue, QueueDescription
@@ -188,6 +190,33 @@ class AsyncRank:
             group: Only those of this group, or of the one of this name; empty: of all.
         """
         return await self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+
+    async def watch_record(
+        self,
+        *,
+        group: str | Group = "",
+        after: Position | int | None = None,
+        interval: float = 0.25,
+        timeout: float | None = None,
+    ) -> AsyncRecordWatch:
+        """Watches how this rank's record grows, in place of asking for it again and again.
+
+        Args:
+            group: Only operations of this group, or of the one of this name; empty: of all.
+            after: The operations that have ended after so many, as far as the rank has kept them; 0: all that it has.
+                With a ``Position``, another process in the rank's place begins with all that it has. None: what ends
+                from now on.
+            interval: Seconds between two growths, 0.05 to 10.
+            timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
+                goes on for as long as it is wanted.
+
+        Returns:
+            An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when the
+            rank stops in good order.
+        """
+        start = Position(after) if isinstance(after, int) else after
+        call = ops.watch_record(self._scope, ops.group_name(group), start, interval, timeout)
+        return await AsyncRecordWatch(self._gang._channels, call)._begin()
 
     async def stacks(self) -> list[ThreadStack]:
         """Gives the stacks of the threads of this rank's process that run Python, the main one first."""

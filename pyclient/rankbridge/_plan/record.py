@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankbridge._plan.positions import Position
 from rankbridge._plan.wire import fields_of, short_name
 from rankbridge.v1 import debug_service_pb2, error_pb2
 
@@ -52,6 +53,29 @@ class RecordedOperation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordGrowth:
+    """How a rank's record has grown since the growth before.
+
+    Attributes:
+        rank: Rank in the gang.
+        operations: Operations that have ended since, in the order in which they ended.
+        pending: Operations that were not answered then, the oldest first.
+        ended: How many operations have ended on the rank since it started, of all groups.
+        lost: How many this watcher has lost since, of all groups: it was too slow. 0: none.
+        position: How far the record was read, for `after` of another watch.
+        time: When it was so, by the clock of the rank's host: seconds since 1970 in UTC.
+    """
+
+    rank: int
+    operations: tuple[RecordedOperation, ...]
+    pending: tuple[RecordedOperation, ...]
+    ended: int
+    lost: int
+    position: Position
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StackFrame:
     """A call in a stack.
 
@@ -84,6 +108,19 @@ class ThreadStack:
 def record_from_wire(record: debug_service_pb2.GetRecordResponse) -> list[RecordedOperation]:
     """Reads a rank's record."""
     return [_operation(it) for it in record.operations]
+
+
+def growth_from_wire(rank: int, it: debug_service_pb2.RecordGrowth) -> RecordGrowth:
+    """Reads how a rank's record has grown."""
+    return RecordGrowth(
+        rank=rank,
+        operations=tuple(map(_operation, it.operations)),
+        pending=tuple(map(_operation, it.pending)),
+        ended=it.ended,
+        lost=it.lost,
+        position=Position(it.ended, it.record),
+        time=it.at_us / 1e6,
+    )
 
 
 def stacks_from_wire(stacks: debug_service_pb2.GetStacksResponse) -> list[ThreadStack]:

@@ -27,7 +27,7 @@ from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 from rankbridge.v1 import rank_service_pb2 as rankbridge_dot_v1_dot_rank__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/debug_service.proto\x12\rrankbridge.v1\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a rankbridge/v1/rank_service.proto\"0\n\x10GetRecordRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\"X\n\x11GetRecordResponse\x12\x34\n\noperations\x18\x01 \x03(\x0b\x32 .rankbridge.v1.RecordedOperation\x12\r\n\x05\x65nded\x18\x02 \x01(\x04\"\xa0\x03\n\x11RecordedOperation\x12\x11\n\toperation\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08\x63ontract\x18\x06 \x01(\t\x12\x0c\n\x04site\x18\x07 \x01(\t\x12\x10\n\x08\x66unction\x18\x08 \x01(\t\x12\x11\n\tcalled_us\x18\t \x01(\x04\x12\x19\n\x0c\x61nnounced_us\x18\n \x01(\x04H\x00\x88\x01\x01\x12\x17\n\nentered_us\x18\x0b \x01(\x04H\x01\x88\x01\x01\x12\x14\n\x07\x64one_us\x18\x0c \x01(\x04H\x02\x88\x01\x01\x12#\n\x05phase\x18\r \x01(\x0e\x32\x14.rankbridge.v1.Phase\x12&\n\x04\x63ode\x18\x0e \x01(\x0e\x32\x18.rankbridge.v1.ErrorCode\x12\x0f\n\x07message\x18\x0f \x01(\t\x12\x12\n\nindefinite\x18\x10 \x01(\x08\x42\x0f\n\r_announced_usB\r\n\x0b_entered_usB\n\n\x08_done_us\"\x12\n\x10GetStacksRequest\"@\n\x11GetStacksResponse\x12+\n\x07threads\x18\x01 \x03(\x0b\x32\x1a.rankbridge.v1.ThreadStack\"Y\n\x0bThreadStack\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnative_id\x18\x02 \x01(\x04\x12)\n\x06\x66rames\x18\x03 \x03(\x0b\x32\x19.rankbridge.v1.StackFrame\":\n\nStackFrame\x12\x10\n\x08\x66unction\x18\x01 \x01(\t\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\x12\x0c\n\x04line\x18\x03 \x01(\r\"\x13\n\x11GetProcessRequest\"=\n\x12GetProcessResponse\x12\'\n\x07process\x18\x01 \x01(\x0b\x32\x16.rankbridge.v1.Process\"\xae\x03\n\x07Process\x12\x0b\n\x03pid\x18\x01 \x01(\x04\x12\x11\n\tnative_id\x18\x02 \x01(\x04\x12\r\n\x05state\x18\x03 \x01(\t\x12\r\n\x05wchan\x18\x04 \x01(\t\x12\x0f\n\x07syscall\x18\x05 \x01(\t\x12\x0e\n\x06\x63pu_us\x18\x06 \x01(\x04\x12\x19\n\x0crun_delay_us\x18\x07 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\x08switches\x18\x08 \x01(\x04H\x01\x88\x01\x01\x12\x17\n\nblocked_us\x18\t \x01(\x04H\x02\x88\x01\x01\x12\x1b\n\x0eresident_bytes\x18\n \x01(\x04H\x03\x88\x01\x01\x12 \n\x13resident_peak_bytes\x18\x0b \x01(\x04H\x04\x88\x01\x01\x12\x19\n\x0cthrottled_us\x18\x0c \x01(\x04H\x05\x88\x01\x01\x12\x16\n\toom_kills\x18\r \x01(\x04H\x06\x88\x01\x01\x12\x10\n\x08\x63hildren\x18\x0e \x03(\tB\x0f\n\r_run_delay_usB\x0b\n\t_switchesB\r\n\x0b_blocked_usB\x11\n\x0f_resident_bytesB\x16\n\x14_resident_peak_bytesB\x0f\n\r_throttled_usB\x0c\n\n_oom_kills\")\n\x12GetEvidenceRequest\x12\x13\n\x0binterval_ms\x18\x01 \x01(\r\"\xa5\x03\n\x13GetEvidenceResponse\x12\x31\n\x04rank\x18\x01 \x01(\x0b\x32#.rankbridge.v1.DescribeRankResponse\x12\x33\n\x07pending\x18\x02 \x01(\x0b\x32\".rankbridge.v1.ListPendingResponse\x12\x30\n\x06record\x18\x03 \x01(\x0b\x32 .rankbridge.v1.GetRecordResponse\x12)\n\x08\x61\x63tivity\x18\x04 \x01(\x0b\x32\x17.rankbridge.v1.Activity\x12\x30\n\x06stacks\x18\x05 \x01(\x0b\x32 .rankbridge.v1.GetStacksResponse\x12&\n\x06\x62\x65\x66ore\x18\x06 \x01(\x0b\x32\x16.rankbridge.v1.Process\x12\'\n\x07process\x18\x07 \x01(\x0b\x32\x16.rankbridge.v1.Process\x12\r\n\x05still\x18\x08 \x01(\x08\x12\x13\n\x0binterval_us\x18\t \x01(\x04\x12\r\n\x05\x61t_us\x18\n \x01(\x04\x12\x13\n\x0buser_thread\x18\x0b \x01(\x04\"\\\n\x0f\x44iagnoseRequest\x12\x34\n\x08\x65vidence\x18\x01 \x03(\x0b\x32\".rankbridge.v1.GetEvidenceResponse\x12\x13\n\x0bpatience_ms\x18\x02 \x01(\r\"o\n\x10\x44iagnoseResponse\x12)\n\x07verdict\x18\x01 \x01(\x0b\x32\x16.rankbridge.v1.VerdictH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xc8\x02\n\x07Verdict\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.rankbridge.v1.VerdictKind\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\x01\x12(\n\x08\x63ulprits\x18\x04 \x03(\x0b\x32\x16.rankbridge.v1.Culprit\x12\x0c\n\x04\x63\x61ll\x18\x05 \x01(\t\x12)\n\x05sides\x18\x06 \x03(\x0b\x32\x1a.rankbridge.v1.VerdictSide\x12)\n\x05waits\x18\x07 \x03(\x0b\x32\x1a.rankbridge.v1.VerdictWait\x12\r\n\x05\x63ycle\x18\x08 \x03(\r\x12\x0e\n\x06\x61\x64vice\x18\t \x01(\t\x12\x10\n\x08\x65vidence\x18\n \x03(\t\x12\r\n\x05notes\x18\x0b \x03(\t\x12\x12\n\nworld_size\x18\x0c \x01(\r\x12\x0c\n\x04page\x18\r \x01(\t\"\xaa\x01\n\x07\x43ulprit\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nconfidence\x18\x02 \x01(\x01\x12+\n\tcondition\x18\x03 \x01(\x0e\x32\x18.rankbridge.v1.Condition\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\x0b\n\x03pid\x18\x05 \x01(\x04\x12\x0c\n\x04host\x18\x06 \x01(\t\x12(\n\x05stack\x18\x07 \x03(\x0b\x32\x19.rankbridge.v1.StackFrame\"9\n\x0bVerdictSide\x12\r\n\x05ranks\x18\x01 \x03(\r\x12\x0c\n\x04what\x18\x02 \x01(\t\x12\r\n\x05sites\x18\x03 \x03(\t\"p\n\x0bVerdictWait\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04\x63\x61ll\x18\x02 \x01(\t\x12\x11\n\twaits_for\x18\x03 \x03(\r\x12\x16\n\twaited_us\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x0c\n\x04site\x18\x05 \x01(\tB\x0c\n\n_waited_us*\x84\x04\n\x0bVerdictKind\x12\x1c\n\x18VERDICT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14VERDICT_KIND_HEALTHY\x10\x01\x12\x1d\n\x19VERDICT_KIND_NEVER_CALLED\x10\x02\x12\x1e\n\x1aVERDICT_KIND_MISMATCH_KIND\x10\x03\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_SHAPE\x10\x04\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_DTYPE\x10\x05\x12\x1c\n\x18VERDICT_KIND_MISMATCH_OP\x10\x06\x12\x1e\n\x1aVERDICT_KIND_MISMATCH_ROOT\x10\x07\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_TERMS\x10\x08\x12\x1b\n\x17VERDICT_KIND_MEMBERSHIP\x10\t\x12\x16\n\x12VERDICT_KIND_ORDER\x10\n\x12 \n\x1cVERDICT_KIND_ORDER_INVERSION\x10\x0b\x12\x1e\n\x1aVERDICT_KIND_P2P_UNMATCHED\x10\x0c\x12\x1b\n\x17VERDICT_KIND_RENDEZVOUS\x10\r\x12\x15\n\x11VERDICT_KIND_SLOW\x10\x0e\x12\x18\n\x14VERDICT_KIND_NETWORK\x10\x0f\x12\x18\n\x14VERDICT_KIND_UNKNOWN\x10\x10*\x8b\x03\n\tCondition\x12\x19\n\x15\x43ONDITION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43ONDITION_ASLEEP\x10\x01\x12\x16\n\x12\x43ONDITION_SPINNING\x10\x02\x12\x1a\n\x16\x43ONDITION_BLOCKED_READ\x10\x03\x12\x12\n\x0e\x43ONDITION_LOCK\x10\x04\x12\x16\n\x12\x43ONDITION_GIL_HELD\x10\x05\x12\x15\n\x11\x43ONDITION_STOPPED\x10\x06\x12\x12\n\x0e\x43ONDITION_DEAD\x10\x07\x12\x14\n\x10\x43ONDITION_EXITED\x10\x08\x12\x16\n\x12\x43ONDITION_TEARDOWN\x10\t\x12\x1f\n\x1b\x43ONDITION_WAITING_FOR_CHILD\x10\n\x12\x15\n\x11\x43ONDITION_STARVED\x10\x0b\x12\x1b\n\x17\x43ONDITION_IN_COLLECTIVE\x10\x0c\x12\x12\n\x0e\x43ONDITION_IDLE\x10\r\x12\x14\n\x10\x43ONDITION_SILENT\x10\x0e\x12\x15\n\x11\x43ONDITION_UNKNOWN\x10\x0f\x32\xc2\x03\n\x0c\x44\x65\x62ugService\x12T\n\tGetRecord\x12\x1f.rankbridge.v1.GetRecordRequest\x1a .rankbridge.v1.GetRecordResponse\"\x04\x80\xb5\x18\x01\x12T\n\tGetStacks\x12\x1f.rankbridge.v1.GetStacksRequest\x1a .rankbridge.v1.GetStacksResponse\"\x04\x80\xb5\x18\x01\x12W\n\nGetProcess\x12 .rankbridge.v1.GetProcessRequest\x1a!.rankbridge.v1.GetProcessResponse\"\x04\x80\xb5\x18\x01\x12Z\n\x0bGetEvidence\x12!.rankbridge.v1.GetEvidenceRequest\x1a\".rankbridge.v1.GetEvidenceResponse\"\x04\x80\xb5\x18\x01\x12Q\n\x08\x44iagnose\x12\x1e.rankbridge.v1.DiagnoseRequest\x1a\x1f.rankbridge.v1.DiagnoseResponse\"\x04\x80\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/debug_service.proto\x12\rrankbridge.v1\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a rankbridge/v1/rank_service.proto\"0\n\x10GetRecordRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\"X\n\x11GetRecordResponse\x12\x34\n\noperations\x18\x01 \x03(\x0b\x32 .rankbridge.v1.RecordedOperation\x12\r\n\x05\x65nded\x18\x02 \x01(\x04\"f\n\x12WatchRecordRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06record\x18\x03 \x01(\x04\x12\x13\n\x0binterval_ms\x18\x04 \x01(\rB\x08\n\x06_after\"v\n\x13WatchRecordResponse\x12-\n\x06growth\x18\x01 \x01(\x0b\x32\x1b.rankbridge.v1.RecordGrowthH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xb3\x01\n\x0cRecordGrowth\x12\x34\n\noperations\x18\x01 \x03(\x0b\x32 .rankbridge.v1.RecordedOperation\x12\x31\n\x07pending\x18\x02 \x03(\x0b\x32 .rankbridge.v1.RecordedOperation\x12\r\n\x05\x65nded\x18\x03 \x01(\x04\x12\x0c\n\x04lost\x18\x04 \x01(\x04\x12\x0e\n\x06record\x18\x05 \x01(\x04\x12\r\n\x05\x61t_us\x18\x06 \x01(\x04\"\xa0\x03\n\x11RecordedOperation\x12\x11\n\toperation\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08\x63ontract\x18\x06 \x01(\t\x12\x0c\n\x04site\x18\x07 \x01(\t\x12\x10\n\x08\x66unction\x18\x08 \x01(\t\x12\x11\n\tcalled_us\x18\t \x01(\x04\x12\x19\n\x0c\x61nnounced_us\x18\n \x01(\x04H\x00\x88\x01\x01\x12\x17\n\nentered_us\x18\x0b \x01(\x04H\x01\x88\x01\x01\x12\x14\n\x07\x64one_us\x18\x0c \x01(\x04H\x02\x88\x01\x01\x12#\n\x05phase\x18\r \x01(\x0e\x32\x14.rankbridge.v1.Phase\x12&\n\x04\x63ode\x18\x0e \x01(\x0e\x32\x18.rankbridge.v1.ErrorCode\x12\x0f\n\x07message\x18\x0f \x01(\t\x12\x12\n\nindefinite\x18\x10 \x01(\x08\x42\x0f\n\r_announced_usB\r\n\x0b_entered_usB\n\n\x08_done_us\"\x12\n\x10GetStacksRequest\"@\n\x11GetStacksResponse\x12+\n\x07threads\x18\x01 \x03(\x0b\x32\x1a.rankbridge.v1.ThreadStack\"Y\n\x0bThreadStack\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnative_id\x18\x02 \x01(\x04\x12)\n\x06\x66rames\x18\x03 \x03(\x0b\x32\x19.rankbridge.v1.StackFrame\":\n\nStackFrame\x12\x10\n\x08\x66unction\x18\x01 \x01(\t\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\x12\x0c\n\x04line\x18\x03 \x01(\r\"\x13\n\x11GetProcessRequest\"=\n\x12GetProcessResponse\x12\'\n\x07process\x18\x01 \x01(\x0b\x32\x16.rankbridge.v1.Process\"\xae\x03\n\x07Process\x12\x0b\n\x03pid\x18\x01 \x01(\x04\x12\x11\n\tnative_id\x18\x02 \x01(\x04\x12\r\n\x05state\x18\x03 \x01(\t\x12\r\n\x05wchan\x18\x04 \x01(\t\x12\x0f\n\x07syscall\x18\x05 \x01(\t\x12\x0e\n\x06\x63pu_us\x18\x06 \x01(\x04\x12\x19\n\x0crun_delay_us\x18\x07 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\x08switches\x18\x08 \x01(\x04H\x01\x88\x01\x01\x12\x17\n\nblocked_us\x18\t \x01(\x04H\x02\x88\x01\x01\x12\x1b\n\x0eresident_bytes\x18\n \x01(\x04H\x03\x88\x01\x01\x12 \n\x13resident_peak_bytes\x18\x0b \x01(\x04H\x04\x88\x01\x01\x12\x19\n\x0cthrottled_us\x18\x0c \x01(\x04H\x05\x88\x01\x01\x12\x16\n\toom_kills\x18\r \x01(\x04H\x06\x88\x01\x01\x12\x10\n\x08\x63hildren\x18\x0e \x03(\tB\x0f\n\r_run_delay_usB\x0b\n\t_switchesB\r\n\x0b_blocked_usB\x11\n\x0f_resident_bytesB\x16\n\x14_resident_peak_bytesB\x0f\n\r_throttled_usB\x0c\n\n_oom_kills\")\n\x12GetEvidenceRequest\x12\x13\n\x0binterval_ms\x18\x01 \x01(\r\"\xa5\x03\n\x13GetEvidenceResponse\x12\x31\n\x04rank\x18\x01 \x01(\x0b\x32#.rankbridge.v1.DescribeRankResponse\x12\x33\n\x07pending\x18\x02 \x01(\x0b\x32\".rankbridge.v1.ListPendingResponse\x12\x30\n\x06record\x18\x03 \x01(\x0b\x32 .rankbridge.v1.GetRecordResponse\x12)\n\x08\x61\x63tivity\x18\x04 \x01(\x0b\x32\x17.rankbridge.v1.Activity\x12\x30\n\x06stacks\x18\x05 \x01(\x0b\x32 .rankbridge.v1.GetStacksResponse\x12&\n\x06\x62\x65\x66ore\x18\x06 \x01(\x0b\x32\x16.rankbridge.v1.Process\x12\'\n\x07process\x18\x07 \x01(\x0b\x32\x16.rankbridge.v1.Process\x12\r\n\x05still\x18\x08 \x01(\x08\x12\x13\n\x0binterval_us\x18\t \x01(\x04\x12\r\n\x05\x61t_us\x18\n \x01(\x04\x12\x13\n\x0buser_thread\x18\x0b \x01(\x04\"\\\n\x0f\x44iagnoseRequest\x12\x34\n\x08\x65vidence\x18\x01 \x03(\x0b\x32\".rankbridge.v1.GetEvidenceResponse\x12\x13\n\x0bpatience_ms\x18\x02 \x01(\r\"o\n\x10\x44iagnoseResponse\x12)\n\x07verdict\x18\x01 \x01(\x0b\x32\x16.rankbridge.v1.VerdictH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xc8\x02\n\x07Verdict\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.rankbridge.v1.VerdictKind\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\x01\x12(\n\x08\x63ulprits\x18\x04 \x03(\x0b\x32\x16.rankbridge.v1.Culprit\x12\x0c\n\x04\x63\x61ll\x18\x05 \x01(\t\x12)\n\x05sides\x18\x06 \x03(\x0b\x32\x1a.rankbridge.v1.VerdictSide\x12)\n\x05waits\x18\x07 \x03(\x0b\x32\x1a.rankbridge.v1.VerdictWait\x12\r\n\x05\x63ycle\x18\x08 \x03(\r\x12\x0e\n\x06\x61\x64vice\x18\t \x01(\t\x12\x10\n\x08\x65vidence\x18\n \x03(\t\x12\r\n\x05notes\x18\x0b \x03(\t\x12\x12\n\nworld_size\x18\x0c \x01(\r\x12\x0c\n\x04page\x18\r \x01(\t\"\xaa\x01\n\x07\x43ulprit\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nconfidence\x18\x02 \x01(\x01\x12+\n\tcondition\x18\x03 \x01(\x0e\x32\x18.rankbridge.v1.Condition\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\x0b\n\x03pid\x18\x05 \x01(\x04\x12\x0c\n\x04host\x18\x06 \x01(\t\x12(\n\x05stack\x18\x07 \x03(\x0b\x32\x19.rankbridge.v1.StackFrame\"9\n\x0bVerdictSide\x12\r\n\x05ranks\x18\x01 \x03(\r\x12\x0c\n\x04what\x18\x02 \x01(\t\x12\r\n\x05sites\x18\x03 \x03(\t\"p\n\x0bVerdictWait\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04\x63\x61ll\x18\x02 \x01(\t\x12\x11\n\twaits_for\x18\x03 \x03(\r\x12\x16\n\twaited_us\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x0c\n\x04site\x18\x05 \x01(\tB\x0c\n\n_waited_us*\x84\x04\n\x0bVerdictKind\x12\x1c\n\x18VERDICT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14VERDICT_KIND_HEALTHY\x10\x01\x12\x1d\n\x19VERDICT_KIND_NEVER_CALLED\x10\x02\x12\x1e\n\x1aVERDICT_KIND_MISMATCH_KIND\x10\x03\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_SHAPE\x10\x04\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_DTYPE\x10\x05\x12\x1c\n\x18VERDICT_KIND_MISMATCH_OP\x10\x06\x12\x1e\n\x1aVERDICT_KIND_MISMATCH_ROOT\x10\x07\x12\x1f\n\x1bVERDICT_KIND_MISMATCH_TERMS\x10\x08\x12\x1b\n\x17VERDICT_KIND_MEMBERSHIP\x10\t\x12\x16\n\x12VERDICT_KIND_ORDER\x10\n\x12 \n\x1cVERDICT_KIND_ORDER_INVERSION\x10\x0b\x12\x1e\n\x1aVERDICT_KIND_P2P_UNMATCHED\x10\x0c\x12\x1b\n\x17VERDICT_KIND_RENDEZVOUS\x10\r\x12\x15\n\x11VERDICT_KIND_SLOW\x10\x0e\x12\x18\n\x14VERDICT_KIND_NETWORK\x10\x0f\x12\x18\n\x14VERDICT_KIND_UNKNOWN\x10\x10*\x8b\x03\n\tCondition\x12\x19\n\x15\x43ONDITION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43ONDITION_ASLEEP\x10\x01\x12\x16\n\x12\x43ONDITION_SPINNING\x10\x02\x12\x1a\n\x16\x43ONDITION_BLOCKED_READ\x10\x03\x12\x12\n\x0e\x43ONDITION_LOCK\x10\x04\x12\x16\n\x12\x43ONDITION_GIL_HELD\x10\x05\x12\x15\n\x11\x43ONDITION_STOPPED\x10\x06\x12\x12\n\x0e\x43ONDITION_DEAD\x10\x07\x12\x14\n\x10\x43ONDITION_EXITED\x10\x08\x12\x16\n\x12\x43ONDITION_TEARDOWN\x10\t\x12\x1f\n\x1b\x43ONDITION_WAITING_FOR_CHILD\x10\n\x12\x15\n\x11\x43ONDITION_STARVED\x10\x0b\x12\x1b\n\x17\x43ONDITION_IN_COLLECTIVE\x10\x0c\x12\x12\n\x0e\x43ONDITION_IDLE\x10\r\x12\x14\n\x10\x43ONDITION_SILENT\x10\x0e\x12\x15\n\x11\x43ONDITION_UNKNOWN\x10\x0f\x32\xa0\x04\n\x0c\x44\x65\x62ugService\x12T\n\tGetRecord\x12\x1f.rankbridge.v1.GetRecordRequest\x1a .rankbridge.v1.GetRecordResponse\"\x04\x80\xb5\x18\x01\x12\\\n\x0bWatchRecord\x12!.rankbridge.v1.WatchRecordRequest\x1a\".rankbridge.v1.WatchRecordResponse\"\x04\x80\xb5\x18\x01\x30\x01\x12T\n\tGetStacks\x12\x1f.rankbridge.v1.GetStacksRequest\x1a .rankbridge.v1.GetStacksResponse\"\x04\x80\xb5\x18\x01\x12W\n\nGetProcess\x12 .rankbridge.v1.GetProcessRequest\x1a!.rankbridge.v1.GetProcessResponse\"\x04\x80\xb5\x18\x01\x12Z\n\x0bGetEvidence\x12!.rankbridge.v1.GetEvidenceRequest\x1a\".rankbridge.v1.GetEvidenceResponse\"\x04\x80\xb5\x18\x01\x12Q\n\x08\x44iagnose\x12\x1e.rankbridge.v1.DiagnoseRequest\x1a\x1f.rankbridge.v1.DiagnoseResponse\"\x04\x80\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,6 +36,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DEBUGSERVICE'].methods_by_name['GetRecord']._loaded_options = None
   _globals['_DEBUGSERVICE'].methods_by_name['GetRecord']._serialized_options = b'\200\265\030\001'
+  _globals['_DEBUGSERVICE'].methods_by_name['WatchRecord']._loaded_options = None
+  _globals['_DEBUGSERVICE'].methods_by_name['WatchRecord']._serialized_options = b'\200\265\030\001'
   _globals['_DEBUGSERVICE'].methods_by_name['GetStacks']._loaded_options = None
   _globals['_DEBUGSERVICE'].methods_by_name['GetStacks']._serialized_options = b'\200\265\030\001'
   _globals['_DEBUGSERVICE'].methods_by_name['GetProcess']._loaded_options = None
@@ -44,46 +46,52 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DEBUGSERVICE'].methods_by_name['GetEvidence']._serialized_options = b'\200\265\030\001'
   _globals['_DEBUGSERVICE'].methods_by_name['Diagnose']._loaded_options = None
   _globals['_DEBUGSERVICE'].methods_by_name['Diagnose']._serialized_options = b'\200\265\030\001'
-  _globals['_VERDICTKIND']._serialized_start=2807
-  _globals['_VERDICTKIND']._serialized_end=3323
-  _globals['_CONDITION']._serialized_start=3326
-  _globals['_CONDITION']._serialized_end=3721
+  _globals['_VERDICTKIND']._serialized_start=3213
+  _globals['_VERDICTKIND']._serialized_end=3729
+  _globals['_CONDITION']._serialized_start=3732
+  _globals['_CONDITION']._serialized_end=4127
   _globals['_GETRECORDREQUEST']._serialized_start=142
   _globals['_GETRECORDREQUEST']._serialized_end=190
   _globals['_GETRECORDRESPONSE']._serialized_start=192
   _globals['_GETRECORDRESPONSE']._serialized_end=280
-  _globals['_RECORDEDOPERATION']._serialized_start=283
-  _globals['_RECORDEDOPERATION']._serialized_end=699
-  _globals['_GETSTACKSREQUEST']._serialized_start=701
-  _globals['_GETSTACKSREQUEST']._serialized_end=719
-  _globals['_GETSTACKSRESPONSE']._serialized_start=721
-  _globals['_GETSTACKSRESPONSE']._serialized_end=785
-  _globals['_THREADSTACK']._serialized_start=787
-  _globals['_THREADSTACK']._serialized_end=876
-  _globals['_STACKFRAME']._serialized_start=878
-  _globals['_STACKFRAME']._serialized_end=936
-  _globals['_GETPROCESSREQUEST']._serialized_start=938
-  _globals['_GETPROCESSREQUEST']._serialized_end=957
-  _globals['_GETPROCESSRESPONSE']._serialized_start=959
-  _globals['_GETPROCESSRESPONSE']._serialized_end=1020
-  _globals['_PROCESS']._serialized_start=1023
-  _globals['_PROCESS']._serialized_end=1453
-  _globals['_GETEVIDENCEREQUEST']._serialized_start=1455
-  _globals['_GETEVIDENCEREQUEST']._serialized_end=1496
-  _globals['_GETEVIDENCERESPONSE']._serialized_start=1499
-  _globals['_GETEVIDENCERESPONSE']._serialized_end=1920
-  _globals['_DIAGNOSEREQUEST']._serialized_start=1922
-  _globals['_DIAGNOSEREQUEST']._serialized_end=2014
-  _globals['_DIAGNOSERESPONSE']._serialized_start=2016
-  _globals['_DIAGNOSERESPONSE']._serialized_end=2127
-  _globals['_VERDICT']._serialized_start=2130
-  _globals['_VERDICT']._serialized_end=2458
-  _globals['_CULPRIT']._serialized_start=2461
-  _globals['_CULPRIT']._serialized_end=2631
-  _globals['_VERDICTSIDE']._serialized_start=2633
-  _globals['_VERDICTSIDE']._serialized_end=2690
-  _globals['_VERDICTWAIT']._serialized_start=2692
-  _globals['_VERDICTWAIT']._serialized_end=2804
-  _globals['_DEBUGSERVICE']._serialized_start=3724
-  _globals['_DEBUGSERVICE']._serialized_end=4174
+  _globals['_WATCHRECORDREQUEST']._serialized_start=282
+  _globals['_WATCHRECORDREQUEST']._serialized_end=384
+  _globals['_WATCHRECORDRESPONSE']._serialized_start=386
+  _globals['_WATCHRECORDRESPONSE']._serialized_end=504
+  _globals['_RECORDGROWTH']._serialized_start=507
+  _globals['_RECORDGROWTH']._serialized_end=686
+  _globals['_RECORDEDOPERATION']._serialized_start=689
+  _globals['_RECORDEDOPERATION']._serialized_end=1105
+  _globals['_GETSTACKSREQUEST']._serialized_start=1107
+  _globals['_GETSTACKSREQUEST']._serialized_end=1125
+  _globals['_GETSTACKSRESPONSE']._serialized_start=1127
+  _globals['_GETSTACKSRESPONSE']._serialized_end=1191
+  _globals['_THREADSTACK']._serialized_start=1193
+  _globals['_THREADSTACK']._serialized_end=1282
+  _globals['_STACKFRAME']._serialized_start=1284
+  _globals['_STACKFRAME']._serialized_end=1342
+  _globals['_GETPROCESSREQUEST']._serialized_start=1344
+  _globals['_GETPROCESSREQUEST']._serialized_end=1363
+  _globals['_GETPROCESSRESPONSE']._serialized_start=1365
+  _globals['_GETPROCESSRESPONSE']._serialized_end=1426
+  _globals['_PROCESS']._serialized_start=1429
+  _globals['_PROCESS']._serialized_end=1859
+  _globals['_GETEVIDENCEREQUEST']._serialized_start=1861
+  _globals['_GETEVIDENCEREQUEST']._serialized_end=1902
+  _globals['_GETEVIDENCERESPONSE']._serialized_start=1905
+  _globals['_GETEVIDENCERESPONSE']._serialized_end=2326
+  _globals['_DIAGNOSEREQUEST']._serialized_start=2328
+  _globals['_DIAGNOSEREQUEST']._serialized_end=2420
+  _globals['_DIAGNOSERESPONSE']._serialized_start=2422
+  _globals['_DIAGNOSERESPONSE']._serialized_end=2533
+  _globals['_VERDICT']._serialized_start=2536
+  _globals['_VERDICT']._serialized_end=2864
+  _globals['_CULPRIT']._serialized_start=2867
+  _globals['_CULPRIT']._serialized_end=3037
+  _globals['_VERDICTSIDE']._serialized_start=3039
+  _globals['_VERDICTSIDE']._serialized_end=3096
+  _globals['_VERDICTWAIT']._serialized_start=3098
+  _globals['_VERDICTWAIT']._serialized_end=3210
+  _globals['_DEBUGSERVICE']._serialized_start=4130
+  _globals['_DEBUGSERVICE']._serialized_end=4674
 # @@protoc_insertion_point(module_scope)

@@ -23,6 +23,7 @@ from ..core.audit import Audit
 from ..core.events import MAX_WATCHES
 from ..core.functions.reports import MAX_READERS
 from ..core.rank import Rank
+from ..core.record import MAX_WATCHES as MAX_RECORD_WATCHES
 from ..core.tokens import Role, Tokens
 from .audited import Audited
 from .debug import DebugServicer
@@ -109,7 +110,8 @@ class Server:
         audit: Audit | None = None,
     ) -> None:
         self._pool = ThreadPoolExecutor(
-            max_pending + MAX_WATCHES + MAX_READERS + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
+            max_pending + MAX_WATCHES + MAX_RECORD_WATCHES + MAX_READERS + MAX_STREAMS + SPARE_THREADS,
+            thread_name_prefix="rpc",
         )
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []

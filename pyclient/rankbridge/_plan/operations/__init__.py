@@ -75,6 +75,7 @@ from rankbridge._plan.operations.ranks import (
     record as record,
     stacks as stacks,
     status as status,
+    watch_record as watch_record,
 )
 from rankbridge._plan.operations.refs import (
     Form as Form,
