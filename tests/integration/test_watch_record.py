@@ -66,6 +66,8 @@ def test_a_watch_goes_on_where_another_has_ended(gang: Gang) -> None:
             assert [it.group for it in next(watch).operations] == ["again"] * 3
         with gang[1].watch_record(group=group, after=Position(position.number, position.log + 1)) as watch:
             assert len(next(watch).operations) >= 3
+        with gang[1].watch_record(last=2) as watch:
+            assert [it.group for it in next(watch).operations] == ["again"] * 2
     finally:
         gang.destroy_group(group)
 

@@ -196,6 +196,7 @@ class AsyncRank:
         *,
         group: str | Group = "",
         after: Position | int | None = None,
+        last: int = 0,
         interval: float = 0.25,
         timeout: float | None = None,
     ) -> AsyncRecordWatch:
@@ -205,7 +206,8 @@ class AsyncRank:
             group: Only operations of this group, or of the one of this name; empty: of all.
             after: The operations that have ended after so many, as far as the rank has kept them; 0: all that it has.
                 With a ``Position``, another process in the rank's place begins with all that it has. None: what ends
-                from now on.
+                from now on, and the `last` before.
+            last: Without `after`: so many that have ended last come first.
             interval: Seconds between two growths, 0.05 to 10.
             timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
                 goes on for as long as it is wanted.
@@ -215,7 +217,14 @@ class AsyncRank:
             rank stops in good order.
         """
         start = Position(after) if isinstance(after, int) else after
-        call = ops.watch_record(self._scope, ops.group_name(group), start, interval, timeout)
+        call = ops.watch_record(
+            self._scope,
+            group=ops.group_name(group),
+            after=start,
+            last=last,
+            interval=interval,
+            timeout=timeout,
+        )
         return await AsyncRecordWatch(self._gang._channels, call)._begin()
 
     async def stacks(self) -> list[ThreadStack]:

@@ -233,11 +233,12 @@ class WatchRecordRequest(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     RECORD_FIELD_NUMBER: builtins.int
     INTERVAL_MS_FIELD_NUMBER: builtins.int
+    LAST_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Only operations of a group. Empty: of all."""
     after: builtins.int
     """`ended` of the response after which to begin; 0: with the oldest operation that the record has. More than have ended, and a
-    number of another record, count as 0. Not set: only what ends from now on.
+    number of another record, count as 0. Not set: what ends from now on, and the `last` before.
     """
     record: builtins.int
     """Record in which `after` counts: `record` of that response. 0: whichever the rank has."""
@@ -245,6 +246,8 @@ class WatchRecordRequest(google.protobuf.message.Message):
     """Time between two responses, in milliseconds: 50 to 10,000. 0: 250. Where nothing happens, a response comes each second, or
     after this time if it is longer.
     """
+    last: builtins.int
+    """Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none."""
     def __init__(
         self,
         *,
@@ -252,9 +255,10 @@ class WatchRecordRequest(google.protobuf.message.Message):
         after: builtins.int | None = ...,
         record: builtins.int = ...,
         interval_ms: builtins.int = ...,
+        last: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_after", b"_after", "after", b"after"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_after", b"_after", "after", b"after", "group", b"group", "interval_ms", b"interval_ms", "record", b"record"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "after", b"after", "group", b"group", "interval_ms", b"interval_ms", "last", b"last", "record", b"record"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
 
 Global___WatchRecordRequest: typing_extensions.TypeAlias = WatchRecordRequest

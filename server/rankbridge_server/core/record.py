@@ -107,8 +107,8 @@ class Record:
         return Growth(first, ended - (new - len(first)), ended - number - new)
 
     @contextmanager
-    def watch(self, after: int | None, record: int) -> Iterator[RecordWatch]:
-        """A watch of what ends after the operation number `after`; None: from now on.
+    def watch(self, after: int | None, record: int, last: int = 0) -> Iterator[RecordWatch]:
+        """A watch of what ends after the operation number `after`; None: from now on, and the `last` before.
 
         A number of another record, or of a future operation, counts as 0. Raises RESOURCE_EXHAUSTED.
         """
@@ -117,7 +117,7 @@ class Record:
                 got = str(len(self._watches) + 1)
                 raise exhausted("too many watchers of this rank's record", most=str(MAX_WATCHES), got=got)
             if after is None:
-                after = self.ended
+                after = self.ended - min(last, len(self._kept))
             elif after > self.ended or record not in (0, self.id):
                 after = 0
             watch = RecordWatch(self, after)

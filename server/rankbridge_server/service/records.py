@@ -35,7 +35,7 @@ def watch(
                 expected=f"{_LEAST_MS} to {_MOST_MS}",
                 got=str(request.interval_ms),
             )
-        with rank.record.watch(after, request.record) as watch:
+        with rank.record.watch(after, request.record, request.last) as watch:
             if context.add_callback(watch.close):
                 yield from _growths(rank, watch, request.group, interval)
     except BridgeError as error:

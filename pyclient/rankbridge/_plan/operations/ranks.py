@@ -64,13 +64,23 @@ def record(scope: Scope, *, limit: int = 0, group: str = "") -> Call[list[Record
 
 
 def watch_record(
-    scope: Scope, group: str, after: Position | None, interval: float, timeout: float | None
+    scope: Scope,
+    *,
+    group: str,
+    after: Position | None,
+    last: int,
+    interval: float,
+    timeout: float | None,
 ) -> Call[RecordGrowth]:
     """Asks one rank for its record as it grows; the call's deadline is that of the first response.
 
     Raises:
-        InvalidArgumentError: `interval` does not fit on the wire.
+        InvalidArgumentError: `interval` or `last` does not fit on the wire.
     """
+    if not 0 <= last < 2**32:
+        raise InvalidArgumentError(
+            "last is no number of operations", operation="watch_record", expected="0 or more", got=str(last)
+        )
     if not 0 < interval < 2**32 / 1000:
         raise InvalidArgumentError(
             "interval is no time", operation="watch_record", expected="0.05 to 10 seconds", got=str(interval)
@@ -80,6 +90,7 @@ def watch_record(
         after=after.number if after else None,
         record=after.log if after else 0,
         interval_ms=milliseconds(interval),
+        last=last,
     )
     return Call(
         kind="watch_record",

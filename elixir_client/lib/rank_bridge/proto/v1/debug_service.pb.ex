@@ -400,10 +400,11 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
 
     * `group` - Only operations of a group. Empty: of all.
     * `after` - `ended` of the response after which to begin; 0: with the oldest operation that the record has. More than have ended, and a
-      number of another record, count as 0. Not set: only what ends from now on.
+      number of another record, count as 0. Not set: what ends from now on, and the `last` before.
     * `record` - Record in which `after` counts: `record` of that response. 0: whichever the rank has.
     * `interval_ms` - Time between two responses, in milliseconds: 50 to 10,000. 0: 250. Where nothing happens, a response comes each second, or
       after this time if it is longer.
+    * `last` - Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -415,6 +416,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
           after: non_neg_integer() | nil,
           record: non_neg_integer(),
           interval_ms: non_neg_integer(),
+          last: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -422,6 +424,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
             after: nil,
             record: 0,
             interval_ms: 0,
+            last: 0,
             __unknown_fields__: []
 
   @impl true
@@ -438,6 +441,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
       Encode.optional(0x10, :uint64, message.after),
       Encode.implicit(0x18, :uint64, message.record),
       Encode.implicit(0x20, :uint32, message.interval_ms),
+      Encode.implicit(0x28, :uint32, message.last),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -467,6 +471,10 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
     %{message | interval_ms: Decode.value(:uint32, raw)}
   end
 
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | last: Decode.value(:uint32, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -489,7 +497,8 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
       {1, :group, :string, :implicit},
       {2, :after, :uint64, :optional},
       {3, :record, :uint64, :implicit},
-      {4, :interval_ms, :uint32, :implicit}
+      {4, :interval_ms, :uint32, :implicit},
+      {5, :last, :uint32, :implicit}
     ]
   end
 end
