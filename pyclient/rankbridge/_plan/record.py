@@ -140,12 +140,14 @@ def frame_from_wire(frame: debug_service_pb2.StackFrame) -> StackFrame:
     return StackFrame(**fields_of(StackFrame, frame))
 
 
-_CODES = {
+_CODES: dict[int, str] = {
     number: short_name(error_pb2.ErrorCode.items(), number)
     for number in error_pb2.ErrorCode.values()
     if number
 }
-_PHASES = {number: short_name(error_pb2.Phase.items(), number) for number in error_pb2.Phase.values()}
+_PHASES: dict[int, str] = {
+    number: short_name(error_pb2.Phase.items(), number) for number in error_pb2.Phase.values()
+}
 
 
 def _operation(it: debug_service_pb2.RecordedOperation) -> RecordedOperation:

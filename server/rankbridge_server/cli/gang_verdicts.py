@@ -30,10 +30,11 @@ def is_gang(options: Options) -> bool:
 def verdict_on(options: Options) -> Verdict:
     """The verdict on the gang that the options name. Raises NoGang, RankBridgeError."""
     with connected(options) as gang:
-        return _verdict(gang.diagnose(patience=options.patience))
+        return in_doctors_words(gang.diagnose(patience=options.patience))
 
 
-def _verdict(it: rankbridge.Verdict) -> Verdict:
+def in_doctors_words(it: rankbridge.Verdict) -> Verdict:
+    """A verdict of ranks as one on any job."""
     return Verdict(
         kind=Kind(it.kind),
         summary=it.summary,
