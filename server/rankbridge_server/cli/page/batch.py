@@ -11,7 +11,7 @@ from ...core.printable import printable
 if TYPE_CHECKING:
     from rankbridge import RecordedOperation
 
-MOST_AT_ONCE = 5_000
+MOST_AT_ONCE = 10_000
 """Operations in a batch that has those of a quarter of a second."""
 _MOST_TEXT = 500
 _ABSENT = -1

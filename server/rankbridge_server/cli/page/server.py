@@ -22,6 +22,7 @@ from .source import Source
 TIMEOUT_S = 10.0
 """For a request to come, and for a browser to take what it is sent."""
 MOST_CONNECTIONS = 64
+_END_S = 0.1
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -53,7 +54,9 @@ class Server:
         self._http = _Http(at, self.key, browsers, source)
         port = int(self._http.server_address[1])
         self.url = f"http://{Address(at.host, port)}/{self.key}/"
-        self._thread = threading.Thread(target=self._http.serve_forever, name="page-http", daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, args=(_END_S,), name="page-http", daemon=True
+        )
 
     def start(self) -> None:
         """Begins to serve."""

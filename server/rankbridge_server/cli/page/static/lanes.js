@@ -9,11 +9,14 @@ import { firstAfter } from "./slices.js";
 import { now } from "./time.js";
 import { duration } from "./words.js";
 
-const ROW = 15;
+const TITLE = 18;
 const AXIS = 20;
 const LEAST_SPAN = 0.002;
 const MOST_SPAN = 3600;
-const BEHIND = 0.35;
+const BEHIND = 0.6;
+const LEAST_NAME = 13;
+const MOST_KINDS = 12;
+const LEAST_HEIGHT = 110;
 
 export class Lanes {
   constructor(slices) {
@@ -25,11 +28,15 @@ export class Lanes {
     this.end = null;
     this.groups = [];
     this.only = "";
+    this.row = 15;
     this.rows = [];
     this.stale = true;
     this.chosen = null;
     this.listen();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.picture.recolour());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.picture.recolour();
+      this.stale = true;
+    });
     const frame = (at) => {
       this.frames.begin(at);
       this.paint();
@@ -49,8 +56,11 @@ export class Lanes {
     this.stale = true;
   }
 
+  // There are other operations. What is new of them is painted anyway; rows are laid out when there are others.
   changed() {
-    this.stale = true;
+    const shape = `${this.slices.lanes.size} ${Math.min(MOST_KINDS, this.slices.kinds.size)}`;
+    this.stale ||= shape !== this.shape;
+    this.shape = shape;
   }
 
   layOut() {
@@ -59,14 +69,18 @@ export class Lanes {
     let y = 0;
     for (const { name, ranks } of this.allGroups()) {
       if (this.only && this.only !== name) continue;
-      rows.push({ name: `${name}  (${ranks.length} ranks)`, y, height: ROW + 3, lane: null });
-      y += ROW + 3;
+      rows.push({ name: `${name}  (${ranks.length} ranks)`, y, height: TITLE, lane: null, named: true });
+      y += TITLE;
+      let named = -Infinity;
       for (const rank of ranks) {
-        rows.push({ name: `rank ${rank}`, y, height: ROW, lane: this.slices.lane(name, rank) });
-        y += ROW;
+        const row = { name: `rank ${rank}`, y, height: this.row, lane: this.slices.lane(name, rank), named: y - named >= LEAST_NAME };
+        if (row.named) named = y;
+        rows.push(row);
+        y += this.row;
       }
     }
     this.rows = rows;
+    this.canvas.parentElement.style.maxHeight = `${Math.max(LEAST_HEIGHT, y + AXIS + 8)}px`;
     find("lanes-space").style.height = `${Math.max(0, y + AXIS - this.canvas.clientHeight)}px`;
     this.legend();
   }
@@ -85,7 +99,7 @@ export class Lanes {
   }
 
   legend() {
-    const kinds = [...this.slices.kinds.keys()].slice(0, 12);
+    const kinds = [...this.slices.kinds].slice(0, MOST_KINDS);
     const items = kinds.map((it) => legendItem(it, [["rect", { width: 12, height: 12, fill: colour(it) }]]));
     items.push(
       legendItem("pale: queued", [["rect", { width: 12, height: 12, fill: "gray", "fill-opacity": 0.3 }]]),
@@ -168,13 +182,17 @@ export class Lanes {
       this.stale = true;
       canvas.parentElement.scrollTop = 0;
     });
+    find("lanes-rows").addEventListener("change", (event) => {
+      this.row = Number(event.target.value);
+      this.stale = true;
+    });
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointermove", (event) => this.hover(event));
     canvas.addEventListener("pointerleave", () => this.tell(null));
     canvas.addEventListener("pointerdown", (event) => this.grab(event));
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("blur", () => this.tell(null));
-    addEventListener("resize", () => this.changed());
+    addEventListener("resize", () => (this.stale = true));
   }
 
   wheel(event) {
@@ -260,7 +278,8 @@ export class Lanes {
 
   show(row, it) {
     const box = this.canvas.parentElement;
-    if (row.y < box.scrollTop || row.y + ROW + AXIS > box.scrollTop + box.clientHeight) box.scrollTop = row.y - ROW;
+    const below = row.y + row.height + AXIS > box.scrollTop + box.clientHeight;
+    if (row.y < box.scrollTop || below) box.scrollTop = row.y - TITLE;
     if (it === null) return this.tell(null);
     const { from, to, gutter, width } = this.view;
     if (it.called < from || it.called > to) this.end = it.called + this.span / 2;

@@ -5,6 +5,7 @@ import { firstAfter } from "./slices.js";
 import { clock, duration } from "./words.js";
 
 const LEAST_LABEL = 46;
+const LEAST_LINED = 8;
 const MOST_LABELS = 200;
 
 export class Picture {
@@ -43,7 +44,7 @@ export class Picture {
     const bottom = Math.round((row.y - view.top + view.axis + row.height - 1) * scale);
     const box = { top: Math.max(top, Math.round(view.axis * scale)), bottom: Math.min(bottom, this.image.height) };
     if (box.bottom <= box.top) return;
-    this.hline(bottom, pixel(line()));
+    if (row.height > LEAST_LINED) this.hline(bottom, pixel(line()));
     const { ended } = row.lane;
     let free = -1;
     for (let at = firstAfter(ended, view.from); at < ended.length; at += 1) {
@@ -70,7 +71,7 @@ export class Picture {
     this.box(x[2], x[3], box, shades.running);
     if (it.outcome) this.mark(x, box, view);
     if (done === null) this.frame(x[0], x[3], box);
-    if (x[3] - x[0] > LEAST_LABEL * view.scale && this.labels.length < MOST_LABELS) {
+    if (box.bottom - box.top > LEAST_LINED * view.scale && x[3] - x[0] > LEAST_LABEL * view.scale && this.labels.length < MOST_LABELS) {
       this.labels.push({ it, x: x[0], end: x[3], box, solid: x[3] - x[2] > (x[3] - x[0]) / 2 });
     }
   }
@@ -132,7 +133,7 @@ export class Picture {
     context.font = "11px system-ui, sans-serif";
     this.axis(view);
     for (const { it, x, end, box, solid } of this.labels) this.label(it, x, end, box, solid, view);
-    for (const row of rows) this.rowName(row, view);
+    for (const row of rows) if (row.named || row.selected) this.rowName(row, view);
     context.restore();
   }
 

@@ -1,6 +1,7 @@
 // Operations of ranks, by lane: a group on a rank. The last ones are kept.
 
 export const MOST = 200_000;
+const MOST_TOGETHER = 20_000;
 const ABSENT = -1;
 
 export class Slices {
@@ -13,13 +14,13 @@ export class Slices {
     this.pending = new Map();
     this.together = new Map();
     this.count = 0;
-    this.kinds = new Map();
+    this.kinds = new Set();
   }
 
   lane(group, rank) {
     const key = `${rank} ${group}`;
     let found = this.lanes.get(key);
-    if (!found) this.lanes.set(key, (found = { key, group, rank, ended: [], longest: 0 }));
+    if (!found) this.lanes.set(key, (found = { key, group, rank, ended: [] }));
     return found;
   }
 
@@ -52,9 +53,13 @@ export class Slices {
   }
 
   note(it) {
-    this.kinds.set(it.what, (this.kinds.get(it.what) ?? 0) + 1);
+    this.kinds.add(it.what);
     let all = this.together.get(it.number);
-    if (!all) this.together.set(it.number, (all = { first: it.called, last: it.called, ranks: new Set() }));
+    if (!all) {
+      this.together.set(it.number, (all = { first: it.called, last: it.called, ranks: new Set() }));
+      // The oldest is the first one of a Map.
+      if (this.together.size > MOST_TOGETHER) this.together.delete(this.together.keys().next().value);
+    }
     all.first = Math.min(all.first, it.called);
     all.last = Math.max(all.last, it.called);
     all.ranks.add(it.rank);
@@ -63,13 +68,10 @@ export class Slices {
   // Forgets the oldest quarter of each lane.
   forget() {
     this.count = 0;
-    const kept = new Set();
     for (const lane of this.lanes.values()) {
       lane.ended.splice(0, Math.ceil(lane.ended.length / 4));
       this.count += lane.ended.length;
-      for (const it of lane.ended) kept.add(it.number);
     }
-    for (const number of this.together.keys()) if (!kept.has(number)) this.together.delete(number);
   }
 }
 
