@@ -74,6 +74,7 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         tab.call("Emulation.setEmulatedMedia", features=[scheme])
         tab.call("Page.navigate", url=url)
+        tab.until("location.href != 'about:blank' && document.readyState == 'complete'")
         return tab
 
     def _receive(self, seconds: float) -> None:
@@ -108,13 +109,16 @@ class Tab:
         """Waits until an expression is true, and gives its value."""
         deadline = time.monotonic() + PATIENCE_S
         while not (value := self.evaluate(expression)):
-            assert time.monotonic() < deadline, f"{expression} did not come true: {self.text('body')}"
+            assert time.monotonic() < deadline, f"{expression} did not come true:\n{self.text('body')}"
             time.sleep(0.02)
         return value
 
     def text(self, selector: str) -> str:
-        """The text of an element as it is seen."""
-        return str(self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+        """The text of an element as it is seen; of a part of a picture, which is not laid out, as it is."""
+        found = (
+            f"(it => it?.innerText ?? it?.textContent ?? '')(document.querySelector({json.dumps(selector)}))"
+        )
+        return str(self.evaluate(found))
 
     def press(self, key: str) -> None:
         """Presses a key."""
@@ -162,7 +166,7 @@ def browser(directory: Path) -> Iterator[Browser]:
     # It reads from 3 and writes to 4.
     shell = f'exec {CHROMIUM} "$@" 3<&{commands} 4>&{answers}'
     process = subprocess.Popen(
-        ["/bin/sh", "-c", shell, "sh", *_ARGUMENTS, f"--user-data-dir={directory}", "about:blank"],
+        ["bash", "-c", shell, "bash", *_ARGUMENTS, f"--user-data-dir={directory}", "about:blank"],
         pass_fds=(commands, answers),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -72,7 +72,8 @@ class FolderSource:
             since = self._model.waits_since()
             waits = since is not None and time.time() - since > PATIENCE_S
             is_due = time.monotonic() - judged >= _VERDICT_EVERY_S
-            if found and (self._asked.is_set() or ((waits or trouble) and is_due)):
+            trouble = trouble or waits or not self._model.is_well()
+            if found and (self._asked.is_set() or (trouble and is_due)):
                 self._asked.clear()
                 trouble = self._judge()
                 judged = time.monotonic()

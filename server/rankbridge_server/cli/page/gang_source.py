@@ -150,13 +150,13 @@ class GangSource:
         }
 
     async def _judge(self, gang: AsyncGang) -> None:
-        """Finds a verdict when it is asked for, while something waits for long, and once more after it."""
+        """Finds a verdict when it is asked for, while something waits for long or is not well, and once more after it."""
         from rankbridge import RankBridgeError
 
         trouble = False
         while True:
-            waits = self._waits_for(PATIENCE_S)
-            if waits or trouble or self._asked.is_set():
+            trouble = trouble or self._waits_for(PATIENCE_S) or not self._model.is_well()
+            if trouble or self._asked.is_set():
                 self._asked.clear()
                 try:
                     found = await gang.diagnose(patience=PATIENCE_S)

@@ -134,6 +134,11 @@ class Model:
         with self._lock:
             return min((it.called for those in self._pending.values() for it in those), default=None)
 
+    def is_well(self) -> bool:
+        """Whether every rank that was described does what it is there for."""
+        with self._lock:
+            return all(it["well"] for it in self._ranks.values())
+
     # --- what browsers are sent --------------------------------------------------------------------------
 
     def changes(self) -> Row | None:
