@@ -163,6 +163,8 @@ def test_what_ranks_do_and_hold_is_shown(tab: Tab, gang: Gang) -> None:
     tab.until("document.querySelector('#ranks tbody tr').cells[6].innerText == '1.0 MB'")
     tab.evaluate("document.querySelector('#ranks tbody tr button').click()")
     assert f"session {gang.session_id}: 1 refs, 1.0 MB" in tab.text("#rank")
+    tab.until("!document.querySelector('#tensors').hidden")
+    assert re.search(r"float32\s+\[250000\]\s+cpu\s+1\.0 MB", tab.text("#tensors tbody"))
     pid = int(tab.evaluate("document.querySelector('#ranks tbody tr').cells[2].innerText"))
     assert pid == gang[0].status().pid
 

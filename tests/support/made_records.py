@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from rankbridge import RecordedOperation
 from rankbridge_server.cli.page.model import Model, Row
+from rankbridge_server.cli.page.source import Tensors
 
 INTERVAL_S = 0.25
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
@@ -44,6 +45,10 @@ class MadeRecords:
     def ask(self) -> None:
         """Counts."""
         self.asked += 1
+
+    def tensors(self, rank: int) -> Tensors:
+        """One."""
+        return {"tensors": [{"ref": f"of rank {rank}"}], "why": ""}
 
     def _groups(self) -> dict[str, tuple[int, ...]]:
         eights = range(0, self._size, 8)

@@ -152,9 +152,17 @@ class AsyncRank:
         """Asks the rank for a ref's dtype, shape and device as they are now."""
         return await self._run(ops.describe(self._scope, ref))
 
-    async def list_refs(self) -> list[Ref]:
-        """Lists the refs of the current session, in the order in which they were made."""
-        return await self._more_refs("")
+    async def list_refs(self, session_id: str | None = None) -> list[Ref]:
+        """Lists the refs of a session, in the order in which they were made.
+
+        Args:
+            session_id: A session that the rank has, as its status names it; empty: the shared one. None: the
+                current one.
+
+        Raises:
+            UnknownSessionError: The rank has no such session.
+        """
+        return await self._more_refs("", session_id)
 
     async def release(self, refs: Ref | Iterable[Ref]) -> int:
         """Frees refs of one session, all or none, and gives their number."""
@@ -357,10 +365,11 @@ class AsyncRank:
         """
         return await self._run(ops.kill(self._scope, pid))
 
-    async def _more_refs(self, token: str) -> list[Ref]:
+    async def _more_refs(self, token: str, session_id: str | None = None) -> list[Ref]:
         refs: list[Ref] = []
+        scope = self._gang._scope(self.rank, session_id)
         while True:
-            page = await self._run(ops.list_refs(self._scope, page_token=token))
+            page = await self._run(ops.list_refs(scope, page_token=token))
             refs.extend(page.refs)
             token = page.next_page_token
             if not token:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import threading
 import time
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.printable import lines, printable
 from ..gang_verdicts import in_doctors_words
+from .holdings import tensors_of
 from .model import Model, Row
 from .pending import Missing
+from .source import Tensors
 from .verdicts import as_shown
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ class GangSource:
         self._thread: threading.Thread | None = None
         self._end: Callable[[], object] = lambda: None
         self._asked = threading.Event()
+        self._gang: AsyncGang | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
         """Begins to look."""
@@ -47,7 +52,7 @@ class GangSource:
         async def run() -> None:
             task = asyncio.current_task()
             assert task
-            loop = asyncio.get_running_loop()
+            loop = self._loop = asyncio.get_running_loop()
             self._end = lambda: loop.call_soon_threadsafe(task.cancel)
             begun.set()
             await self._watch()
@@ -65,11 +70,22 @@ class GangSource:
         self._end()
         if self._thread is not None:
             self._thread.join(_STOP_S)
-            self._thread = None
+            self._thread = self._gang = self._loop = None
 
     def ask(self) -> None:
         """Asks for a verdict soon."""
         self._asked.set()
+
+    def tensors(self, rank: int) -> Tensors:
+        """What a rank holds, as it says now."""
+        gang, loop = self._gang, self._loop
+        if gang is None or loop is None or rank >= len(gang):
+            return {"tensors": [], "why": f"rank {rank} is not reached"}
+        asked = asyncio.run_coroutine_threadsafe(tensors_of(gang[rank]), loop)
+        try:
+            return asked.result(_STOP_S)
+        except (concurrent.futures.CancelledError, TimeoutError):
+            return {"tensors": [], "why": f"rank {rank} does not answer"}
 
     async def _watch(self) -> None:
         from rankbridge import RankBridgeError
@@ -80,7 +96,7 @@ class GangSource:
                 async with await self._connect() as gang:
                     if size not in (0, len(gang)):
                         self._model.reset()
-                    size = len(gang)
+                    size, self._gang = len(gang), gang
                     await self._look(gang)
             except (OSError, ValueError, RankBridgeError) as error:
                 self._model.described({0: _unreached(0, error)}, {})
@@ -150,7 +166,7 @@ class GangSource:
         }
 
     async def _judge(self, gang: AsyncGang) -> None:
-        """Finds a verdict when it is asked for, while something waits for long or is not well, and once more after it."""
+        """Finds a verdict when it is asked for, while something waits for long or is not well, and once after."""
         from rankbridge import RankBridgeError
 
         trouble = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import deque
@@ -75,7 +76,7 @@ class Model:
                     self._changed_ranks.add(rank)
                     self._news.add("header")
             if groups != self._groups:
-                self._groups = dict(groups)
+                self._groups = dict(sorted(groups.items(), key=lambda it: _order(it[0])))
                 self._news |= {"groups", "pending"}
 
     def grew(
@@ -248,6 +249,11 @@ class Model:
             if len(entry.came) == len(members):
                 self._rates.came(it.group, entry.came)
         return Slice(rank, entry.number, called, it)
+
+
+def _order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """The world first, and `tp_2` before `tp_10`."""
+    return name != "world", [(int(it or 0), text) for text, it in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _apart(seconds: float) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
+import re
 import secrets
 import socket
 import sys
@@ -23,6 +25,7 @@ TIMEOUT_S = 10.0
 """For a request to come, and for a browser to take what it is sent."""
 MOST_CONNECTIONS = 64
 _END_S = 0.1
+_TENSORS = re.compile(r"tensors/([0-9]{1,6})")
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -145,6 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif name == "diagnose":
             self.server.source.ask()
             self._answer(HTTPStatus.OK, "text/plain; charset=utf-8", b"The ranks are asked.\n")
+        elif (rank := _TENSORS.fullmatch(name)) is not None:
+            content = json.dumps(self.server.source.tensors(int(rank[1]))).encode()
+            self._answer(HTTPStatus.OK, "application/json", content)
         elif (file := FILES.get(name or "page.html")) is not None:
             self._answer(HTTPStatus.OK, _TYPES[file.suffix], file.read_bytes())
         else:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, TypedDict
+
+
+class Tensors(TypedDict):
+    """Tensors of a rank, the first ones: of each its session, ref, dtype, shape and bytes. `why`: why not more."""
+
+    tensors: list[dict[str, Any]]
+    why: str
 
 
 class Source(Protocol):
@@ -16,3 +23,6 @@ class Source(Protocol):
 
     def ask(self) -> None:
         """Asks for a verdict soon."""
+
+    def tensors(self, rank: int) -> Tensors:
+        """What a rank holds."""

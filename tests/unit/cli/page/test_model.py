@@ -61,12 +61,17 @@ def test_what_has_changed_is_told_once(model: Model) -> None:
     first = changes(model)
     assert first["ended"]["count"] == 1
     assert sorted(first["ranks"]) == [0, 1, 2, 3]
-    assert [it["name"] for it in first["groups"]] == ["pair", "world"]
+    assert [it["name"] for it in first["groups"]] == ["world", "pair"]
     assert {it for it in model.changes() or {} if it != "at"} <= {"rates"}
     model.described({1: row(1, state="over", well=False)}, dict.fromkeys(["world"], (0, 1, 2, 3)))
     second = changes(model)
     assert list(second["ranks"]) == [1]
     assert second["header"]["whole"] is False
+
+
+def test_the_world_comes_first_and_numbers_count(model: Model) -> None:
+    model.described({}, dict.fromkeys(["tp_10", "a", "tp_9", "world"], (0, 1)))
+    assert [it["name"] for it in changes(model)["groups"]] == ["world", "a", "tp_9", "tp_10"]
 
 
 def test_a_browser_that_comes_later_is_told_all(model: Model) -> None:

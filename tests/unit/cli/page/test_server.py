@@ -171,6 +171,14 @@ def test_the_source_is_asked_while_somebody_looks_and_not_otherwise(served: Serv
     assert served.source.starts == 2
 
 
+def test_what_a_rank_holds_is_asked_for(served: Served) -> None:
+    status, headers, text = served.ask(f"{served.at.path}tensors/3")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert json.loads(text) == {"tensors": [{"ref": "of rank 3"}], "why": ""}
+    for name in ("tensors/", "tensors/-1", "tensors/x", "tensors/1/2", "tensors/" + "9" * 5000):
+        assert served.ask(served.at.path + name)[0] == 404
+
+
 def test_a_verdict_is_asked_for(served: Served) -> None:
     assert served.ask(f"{served.at.path}diagnose")[0] == 200
     assert served.source.asked == 1

@@ -1,6 +1,6 @@
 // The ranks: what each is and holds.
 
-import { element, fillRow, find } from "./dom.js";
+import { element, fill, fillRow, find } from "./dom.js";
 import { bytes, rate } from "./words.js";
 
 const ranks = new Map();
@@ -40,6 +40,7 @@ function newRow(body) {
   button.addEventListener("click", () => {
     chosen = chosen === Number(row.dataset.rank) ? null : Number(row.dataset.rank);
     showRank();
+    showTensors();
   });
   row.cells[7].append(button);
   return row;
@@ -71,5 +72,27 @@ function showRank() {
     facts.push(`session ${each.session_id || "(shared)"}: ${each.refs} refs, ${bytes(each.bytes)}`);
   }
   if (!it.sessions.length) facts.push("holds no refs");
-  detail.replaceChildren(...facts.map((text) => element("p", "", text)));
+  detail.firstElementChild.replaceChildren(...facts.map((text) => element("p", "", text)));
+}
+
+// What the chosen rank holds: asked once, when it is chosen.
+async function showTensors() {
+  const table = find("tensors");
+  const why = find("tensors-why");
+  table.hidden = true;
+  why.textContent = "";
+  if (chosen === null || !ranks.get(chosen)?.refs) return;
+  const rank = chosen;
+  try {
+    const found = await (await fetch(`tensors/${rank}`)).json();
+    if (rank !== chosen) return;
+    fill(table.tBodies[0], found.tensors.map((it) => [
+      [it.ref, "code"], [it.session || "(shared)", "code"], [it.dtype], [`[${it.shape.join(", ")}]`], [it.device],
+      [bytes(it.bytes), "number"],
+    ]));
+    table.hidden = !found.tensors.length;
+    why.textContent = found.why;
+  } catch {
+    why.textContent = "the page's server does not answer";
+  }
 }
