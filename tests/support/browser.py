@@ -64,6 +64,8 @@ class Browser:
         tab = Tab(self, target, session)
         for domain in ("Page", "Network", "Runtime", "Log"):
             tab.call(f"{domain}.enable")
+        # As if it were the one in front: keys go to it.
+        tab.call("Emulation.setFocusEmulationEnabled", enabled=True)
         tab.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
