@@ -169,10 +169,11 @@ class GangSource:
         """Finds a verdict when it is asked for, while something waits for long or is not well, and once after."""
         from rankbridge import RankBridgeError
 
-        trouble = False
+        trouble, due = False, 0.0
         while True:
             trouble = trouble or self._waits_for(PATIENCE_S) or not self._model.is_well()
-            if trouble or self._asked.is_set():
+            began = time.monotonic()
+            if self._asked.is_set() or (trouble and began >= due):
                 self._asked.clear()
                 try:
                     found = await gang.diagnose(patience=PATIENCE_S)
@@ -185,7 +186,8 @@ class GangSource:
                     culprits = [it.rank for it in found.culprits]
                     shown = as_shown(in_doctors_words(found), time.time())
                     self._model.judged(shown, waiting, culprits, found.cycle)
-                await asyncio.sleep(_VERDICT_EVERY_S)
+                # Evidence of many ranks is much: it is asked for a sixth of the time at most.
+                due = time.monotonic() + max(_VERDICT_EVERY_S, 5 * (time.monotonic() - began))
             await asyncio.sleep(_INTERVAL_S)
 
     def _waits_for(self, seconds: float) -> bool:
