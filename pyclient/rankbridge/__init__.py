@@ -65,7 +65,6 @@ from rankbridge._plan.named import (
     Comparison as Comparison,
     Difference as Difference,
     NamedTensor as NamedTensor,
-    Summary as Summary,
 )
 from rankbridge._plan.operations import (
     CallOptions as CallOptions,
@@ -108,6 +107,7 @@ from rankbridge._plan.status import (
     RankStatus as RankStatus,
     SessionUsage as SessionUsage,
 )
+from rankbridge._plan.summary import Summary as Summary
 from rankbridge._plan.tensor import Array as Array, Tensor as Tensor, TensorLike as TensorLike
 from rankbridge._plan.timeline import TimelineEntry as TimelineEntry, timeline as timeline
 from rankbridge._plan.values import PyValue as PyValue, from_value as from_value, to_value as to_value

@@ -147,6 +147,7 @@ def test_a_circle_is_shown(tab: Tab, gang: Gang) -> None:
 @needs_browser
 def test_what_ranks_do_and_hold_is_shown(tab: Tab, gang: Gang) -> None:
     refs = gang.put([np.ones(250_000, np.float32)] * SIZE)
+    strange = gang[0].put(np.array([1.5, np.nan, -2.0, np.inf], np.float64))
     for _ in range(20):
         gang.all_reduce(refs, in_place=True)
     with pytest.raises(rankbridge.GangError):
@@ -160,11 +161,14 @@ def test_what_ranks_do_and_hold_is_shown(tab: Tab, gang: Gang) -> None:
         ".map(it => it.rank).sort().slice(-4)"
     )
     assert failed == [0, 1, 2, 3]
-    tab.until("document.querySelector('#ranks tbody tr').cells[6].innerText == '1.0 MB'")
+    tab.until("document.querySelector('#ranks tbody tr').cells[5].innerText == '2'")
     tab.evaluate("document.querySelector('#ranks tbody tr button').click()")
-    assert f"session {gang.session_id}: 1 refs, 1.0 MB" in tab.text("#rank")
+    assert f"session {gang.session_id}: 2 refs, 1.0 MB" in tab.text("#rank")
     tab.until("!document.querySelector('#tensors').hidden")
-    assert re.search(r"float32\s+\[250000\]\s+cpu\s+1\.0 MB", tab.text("#tensors tbody"))
+    held = tab.text("#tensors tbody")
+    # 4 to the power of 20, with five digits.
+    assert re.search(r"float32\s+\[250000\]\s+cpu\s+1\.0 MB(\s+1099500000000){3}\s+0\b", held)
+    assert re.search(rf"{strange.id}.*float64\s+\[4\]\s+cpu\s+32 B\s+-2\s+-0\.25\s+1\.5\s+1 NaN, 1 Inf", held)
     pid = int(tab.evaluate("document.querySelector('#ranks tbody tr').cells[2].innerText"))
     assert pid == gang[0].status().pid
 

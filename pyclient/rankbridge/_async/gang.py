@@ -34,7 +34,7 @@ from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.metrics import MetricFamily
-from rankbridge._plan.named import Comparison, NamedTensor, Summary, asking, comparing
+from rankbridge._plan.named import Comparison, NamedTensor, asking, comparing
 from rankbridge._plan.operations import (
     CallOptions,
     Calls,
@@ -61,6 +61,7 @@ from rankbridge._plan.program_steps import Named
 from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
+from rankbridge._plan.summary import Summary
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._plan.verdict import Verdict
 from rankbridge._transport.aio.channels import AsyncChannels

@@ -35,6 +35,7 @@ from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
+from rankbridge._plan.summary import Summary
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._sync.events import Events
 from rankbridge._sync.function import FunctionCall
@@ -148,6 +149,17 @@ class Rank:
     def describe(self, ref: Ref) -> Ref:
         """Asks the rank for a ref's dtype, shape and device as they are now."""
         return self._run(ops.describe(self._scope, ref))
+
+    def summarize(self, ref: Ref, *, timeout: float | None = None) -> Summary:
+        """Says what a tensor's elements are like: norm, extremes, mean, NaNs, a hash. It is computed on the rank.
+
+        Of a tensor that an operation writes meanwhile, it may see some new elements and some old ones.
+
+        Args:
+            ref: A ref of this rank.
+            timeout: Longest time until the answer, in seconds; a gigabyte takes seconds. None: the gang's default.
+        """
+        return self._run(ops.summarize(self._scope, ref, timeout=timeout))
 
     def list_refs(self, session_id: str | None = None) -> list[Ref]:
         """Lists the refs of a session, in the order in which they were made.

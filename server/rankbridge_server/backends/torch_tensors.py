@@ -12,8 +12,10 @@ import torch
 
 from ..core.dtype import Dtype
 from ..core.errors import BridgeError, ErrorCode, invalid
+from ..core.refs.summary import Summary
 from ..core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from .pieces import as_bytes
+from .summaries import summarize
 
 TORCH: dict[Dtype, torch.dtype] = {dtype: getattr(torch, dtype.torch_name) for dtype in Dtype}
 """torch's dtype for each dtype of the core."""
@@ -81,6 +83,10 @@ class TorchTensors:
     def read(self, tensor: object) -> memoryview:
         """The elements, in place."""
         return memory_of(cast(torch.Tensor, tensor).contiguous())
+
+    def summary(self, tensor: object) -> Summary:
+        """What the elements are like."""
+        return summarize(cast(torch.Tensor, tensor))
 
     def write(self, tensor: object) -> memoryview:
         """The elements, in place."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from ..backends.summaries import NoSummary, difference_of, local, summarize
 from . import attaching
 from .named import NamedTensors
 from .registry import BUILT_IN, REGISTRY, Registry
-from .summaries import NoSummary, difference_of, local, summarize
 
 EXPOSED = NamedTensors()
 """The named tensors of this process."""

@@ -88,6 +88,7 @@ from rankbridge._plan.operations.refs import (
     put as put,
     release as release,
     renew_session as renew_session,
+    summarize as summarize,
 )
 from rankbridge._plan.operations.shares import (
     FirstArgument as FirstArgument,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..dtype import Dtype
 from ..errors import invalid
+from .summary import Summary
 
 MAX_DIMENSIONS = 64
 # So that bytes are counted in 63 bits, whatever the dtype.
@@ -142,6 +143,9 @@ class Tensors(Protocol):
 
     def read(self, tensor: object) -> memoryview:
         """The elements, little-endian and row-major, without a copy where that can be."""
+
+    def summary(self, tensor: object) -> Summary:
+        """What the elements are like. It only reads, in parts; what is written meanwhile, it may see or not."""
 
     def write(self, tensor: object) -> memoryview:
         """The elements of a tensor from `empty`, to be written before anyone else sees it."""

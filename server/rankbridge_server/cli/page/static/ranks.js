@@ -1,7 +1,7 @@
 // The ranks: what each is and holds.
 
 import { element, fill, fillRow, find } from "./dom.js";
-import { bytes, rate } from "./words.js";
+import { bytes, number, rate } from "./words.js";
 
 const ranks = new Map();
 let rates = {};
@@ -75,6 +75,14 @@ function showRank() {
   detail.firstElementChild.replaceChildren(...facts.map((text) => element("p", "", text)));
 }
 
+// Least, mean, largest, and how many are no numbers; "-": not read.
+function valuesOf({ values }) {
+  const [least, mean, most] = ["min", "mean", "max"].map((name) => number(values?.[name]));
+  const strange = values ? values.nans + values.infs : 0;
+  const text = values ? (strange ? `${values.nans} NaN, ${values.infs} Inf` : "0") : "-";
+  return [[least, "number"], [mean, "number"], [most, "number"], [text, strange ? "number bad" : "number"]];
+}
+
 // What the chosen rank holds: asked once, when it is chosen.
 async function showTensors() {
   const table = find("tensors");
@@ -88,7 +96,7 @@ async function showTensors() {
     if (rank !== chosen) return;
     fill(table.tBodies[0], found.tensors.map((it) => [
       [it.ref, "code"], [it.session || "(shared)", "code"], [it.dtype], [`[${it.shape.join(", ")}]`], [it.device],
-      [bytes(it.bytes), "number"],
+      [bytes(it.bytes), "number"], ...valuesOf(it),
     ]));
     table.hidden = !found.tensors.length;
     why.textContent = found.why;

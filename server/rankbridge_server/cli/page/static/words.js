@@ -20,6 +20,9 @@ export function clock(seconds) {
   return `${at.toLocaleTimeString("en-GB")}.${String(at.getMilliseconds()).padStart(3, "0")}`;
 }
 
+// Of a tensor: JSON has no NaN.
+export const number = (value) => (value === null || value === undefined ? "-" : String(Number(value.toPrecision(5))));
+
 export const rate = (perSecond) => (perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString("en"));
 
 // "0-3, 7", of ranks in ascending order.

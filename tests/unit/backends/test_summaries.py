@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from rankbridge_server.backends import summaries
+from rankbridge_server.backends.summaries import Difference, NoSummary, difference_of, summarize
 from rankbridge_server.backends.torch_tensors import TORCH
-from rankbridge_server.job import summaries
-from rankbridge_server.job.summaries import Difference, NoSummary, difference_of, summarize
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 FLOAT8 = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz]

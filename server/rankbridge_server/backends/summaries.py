@@ -10,33 +10,14 @@ from typing import cast
 
 import torch
 
+from ..core.refs.summary import Summary as Summary
+
 _CHUNK = 1 << 20
 """Elements that are looked at together: a summary needs memory for so many in double precision."""
 
 
 class NoSummary(TypeError):
     """A tensor whose elements are not all there, or are no numbers: sparse, quantized, on the device `meta`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a tensor is like. Equal tensors of any two ranks have equal summaries.
-
-    `norm`: Euclidean. `norm`, `least`, `most`, `mean` are of the finite elements, of complex ones by their absolute
-    values; without any, `norm` is 0 and the others are None. `least` and `most` of whole numbers are exact.
-    `nans`, `infs`: how many elements are, or have a part that is. `digest`: equal exactly if dtype, shape and all
-    elements are, bit for bit, in row-major order; 32 hexadecimal digits.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    norm: float
-    least: float | int | None
-    most: float | int | None
-    mean: float | None
-    nans: int
-    infs: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
