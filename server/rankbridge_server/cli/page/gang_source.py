@@ -67,7 +67,9 @@ class GangSource:
 
     def stop(self) -> None:
         """Ends it; asks no rank any more."""
-        self._end()
+        with contextlib.suppress(RuntimeError):
+            # Its loop may have ended.
+            self._end()
         if self._thread is not None:
             self._thread.join(_STOP_S)
             self._thread = self._gang = self._loop = None

@@ -251,9 +251,9 @@ class Model:
         return Slice(rank, entry.number, called, it)
 
 
-def _order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+def _order(name: str) -> tuple[bool, list[tuple[str, int]]]:
     """The world first, and `tp_2` before `tp_10`."""
-    return name != "world", [(int(it or 0), text) for text, it in re.findall(r"(\D*)(\d*)", name)]
+    return name != "world", [(text, int(it or 0)) for text, it in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _apart(seconds: float) -> float:

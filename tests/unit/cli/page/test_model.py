@@ -70,8 +70,8 @@ def test_what_has_changed_is_told_once(model: Model) -> None:
 
 
 def test_the_world_comes_first_and_numbers_count(model: Model) -> None:
-    model.described({}, dict.fromkeys(["tp_10", "a", "tp_9", "world"], (0, 1)))
-    assert [it["name"] for it in changes(model)["groups"]] == ["world", "a", "tp_9", "tp_10"]
+    model.described({}, dict.fromkeys(["tp_10", "dp_9", "tp_9", "world", "a"], (0, 1)))
+    assert [it["name"] for it in changes(model)["groups"]] == ["world", "a", "dp_9", "tp_9", "tp_10"]
 
 
 def test_a_browser_that_comes_later_is_told_all(model: Model) -> None:

@@ -1,21 +1,19 @@
 // Operations as slices over time: a row for each rank of a group. It moves with time until it is paused.
 
-import { colour } from "./colours.js";
-import { drawn, element, find } from "./dom.js";
+import { find } from "./dom.js";
 import { Frames } from "./frames.js";
+import { MOST_KINDS, showLegend } from "./legend.js";
 import { Picture } from "./picture.js";
+import { allGroups, rowsOf, TITLE } from "./rows.js";
 import { describe } from "./slice_words.js";
 import { firstAfter } from "./slices.js";
 import { now } from "./time.js";
 import { duration } from "./words.js";
 
-const TITLE = 18;
 const AXIS = 20;
 const LEAST_SPAN = 0.002;
 const MOST_SPAN = 3600;
 const BEHIND = 0.6;
-const LEAST_NAME = 13;
-const MOST_KINDS = 12;
 const LEAST_HEIGHT = 110;
 
 export class Lanes {
@@ -65,53 +63,11 @@ export class Lanes {
 
   layOut() {
     this.stale = false;
-    const rows = [];
-    let y = 0;
-    for (const { name, ranks } of this.allGroups()) {
-      if (this.only && this.only !== name) continue;
-      rows.push({ name: `${name}  (${ranks.length} ranks)`, y, height: TITLE, lane: null, named: true });
-      y += TITLE;
-      let named = -Infinity;
-      for (const rank of ranks) {
-        const row = { name: `rank ${rank}`, y, height: this.row, lane: this.slices.lane(name, rank), named: y - named >= LEAST_NAME };
-        if (row.named) named = y;
-        rows.push(row);
-        y += this.row;
-      }
-    }
+    const { rows, height } = rowsOf(allGroups(this.groups, this.slices), this);
     this.rows = rows;
-    this.canvas.parentElement.style.maxHeight = `${Math.max(LEAST_HEIGHT, y + AXIS + 8)}px`;
-    find("lanes-space").style.height = `${Math.max(0, y + AXIS - this.canvas.clientHeight)}px`;
-    this.legend();
-  }
-
-  // Those that ranks describe, and others in which they have operations.
-  allGroups() {
-    const known = new Map(this.groups.map((it) => [it.name, it.ranks]));
-    const others = new Map();
-    for (const lane of this.slices.lanes.values()) {
-      if (known.has(lane.group)) continue;
-      if (!others.has(lane.group)) others.set(lane.group, []);
-      others.get(lane.group).push(lane.rank);
-    }
-    const more = [...others].map(([name, ranks]) => ({ name, ranks: ranks.sort((a, b) => a - b) }));
-    return [...this.groups, ...more];
-  }
-
-  legend() {
-    const kinds = [...this.slices.kinds].slice(0, MOST_KINDS);
-    const items = kinds.map((it) => legendItem(it, [["rect", { width: 12, height: 12, fill: colour(it) }]]));
-    items.push(
-      legendItem("pale: queued", [["rect", { width: 12, height: 12, fill: "gray", "fill-opacity": 0.3 }]]),
-      legendItem("hatched: waits for others", [
-        ["rect", { width: 12, height: 12, fill: "gray", "fill-opacity": 0.3 }],
-        ["path", { d: "M0 12L12 0M-3 6L6 -3M6 15L15 6", stroke: "gray", "stroke-width": 3 }],
-      ]),
-      legendItem("solid: in the backend", [["rect", { width: 12, height: 12, fill: "gray" }]]),
-      legendItem("framed: pending", [["rect", { x: 1, y: 1, width: 10, height: 10, fill: "none", stroke: "currentColor" }]]),
-      legendItem("red: failed", [["rect", { y: 8, width: 12, height: 4, fill: "#d4283a" }]]),
-    );
-    find("legend").replaceChildren(...items);
+    this.canvas.parentElement.style.maxHeight = `${Math.max(LEAST_HEIGHT, height + AXIS + 8)}px`;
+    find("lanes-space").style.height = `${Math.max(0, height + AXIS - this.canvas.clientHeight)}px`;
+    showLegend(this.slices.kinds);
   }
 
   get view() {
@@ -287,11 +243,4 @@ export class Lanes {
     const corner = this.canvas.getBoundingClientRect();
     this.tell(it, corner.left + gutter + share * (width - gutter), corner.top + row.y - box.scrollTop + AXIS);
   }
-}
-
-function legendItem(text, shapes) {
-  const icon = drawn("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, shapes.map(([tag, its]) => drawn(tag, its)));
-  const item = element("li", "", [icon]);
-  item.append(text);
-  return item;
 }
