@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from tests.conftest import PATIENT
@@ -64,6 +69,32 @@ def test_ranks_are_asked_while_a_browser_looks_and_not_otherwise(fake4: RunningG
             reader.stdin.close()
             reader.wait(TIMEOUT_S)
         until(lambda: _watches(gang) == 0)
+
+
+def test_who_may_only_observe_sees_ranks_and_no_tensors(running: RunningGang, tmp_path: Path) -> None:
+    observed = {**running.tcp, "tokens": {"observe": running.description["tokens"]["observe"]}}
+    endpoints = tmp_path / "observed.json"
+    endpoints.write_text(json.dumps(observed))
+    with served("--endpoints", str(endpoints)) as at, rankbridge.connect(running.description) as gang:
+        refs = gang.put([[1.0], [2.0]])
+        gang.all_reduce(refs)
+        where = urlsplit(at)
+        ranks: dict[str, dict[str, Any]] = {}
+        with closing(HTTPConnection("127.0.0.1", where.port or 0, timeout=TIMEOUT_S)) as connection:
+            connection.request("GET", f"{where.path}events")
+            for line in connection.getresponse():
+                told = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
+                ranks |= told.get("ranks", {})
+                # A guest sees its own operations and sessions: none.
+                assert "ended" not in told
+                if told.get("verdict") and len(ranks) == 2:
+                    break
+            assert [(it["state"], it["well"], it["refs"]) for it in ranks.values()] == [
+                ("formed", True, 0)
+            ] * 2
+            assert told["verdict"]["kind"] == "healthy"
+            with urlopen(f"{at}tensors/0", timeout=TIMEOUT_S) as answer:
+                assert json.load(answer)["tensors"] == []
 
 
 _READ = """
