@@ -16,6 +16,7 @@ from rankbridge._async.compat.vllm import AsyncGroupCoordinator as AsyncGroupCoo
 from rankbridge._async.events import AsyncEvents as AsyncEvents
 from rankbridge._async.function import AsyncFunctionCall as AsyncFunctionCall, AsyncReports as AsyncReports
 from rankbridge._async.gang import AsyncGang as AsyncGang, AsyncGangFunction as AsyncGangFunction
+from rankbridge._async.growths import AsyncRecordWatch as AsyncRecordWatch
 from rankbridge._async.hold import AsyncHold as AsyncHold
 from rankbridge._async.queue import AsyncQueue as AsyncQueue
 from rankbridge._async.rank import AsyncRank as AsyncRank, AsyncRankFunction as AsyncRankFunction
@@ -31,7 +32,6 @@ from rankbridge._plan.events import (
     MismatchEvent as MismatchEvent,
     OverEvent as OverEvent,
     PeerMissingEvent as PeerMissingEvent,
-    Position as Position,
     StragglerEvent as StragglerEvent,
     UnknownEvent as UnknownEvent,
     WatchEnded as WatchEnded,
@@ -72,7 +72,6 @@ from rankbridge._plan.named import (
     Comparison as Comparison,
     Difference as Difference,
     NamedTensor as NamedTensor,
-    Summary as Summary,
 )
 from rankbridge._plan.operations import (
     CallOptions as CallOptions,
@@ -87,11 +86,13 @@ from rankbridge._plan.pending import (
     PendingOperation as PendingOperation,
     RankPending as RankPending,
 )
+from rankbridge._plan.positions import Position as Position
 from rankbridge._plan.program import Program as Program
 from rankbridge._plan.program_steps import Named as Named
 from rankbridge._plan.queue import NamedQueue as NamedQueue, QueueDescription as QueueDescription
 from rankbridge._plan.record import (
     RecordedOperation as RecordedOperation,
+    RecordGrowth as RecordGrowth,
     StackFrame as StackFrame,
     ThreadStack as ThreadStack,
 )
@@ -113,6 +114,7 @@ from rankbridge._plan.status import (
     RankStatus as RankStatus,
     SessionUsage as SessionUsage,
 )
+from rankbridge._plan.summary import Summary as Summary
 from rankbridge._plan.tensor import Array as Array, Tensor as Tensor, TensorLike as TensorLike
 from rankbridge._plan.timeline import TimelineEntry as TimelineEntry, timeline as timeline
 from rankbridge._plan.values import PyValue as PyValue, from_value as from_value, to_value as to_value
@@ -126,6 +128,7 @@ from rankbridge._sync.compat.vllm import GroupCoordinator as GroupCoordinator
 from rankbridge._sync.events import Events as Events
 from rankbridge._sync.function import FunctionCall as FunctionCall, Reports as Reports
 from rankbridge._sync.gang import Gang as Gang, GangFunction as GangFunction, connect as connect
+from rankbridge._sync.growths import RecordWatch as RecordWatch
 from rankbridge._sync.hold import Hold as Hold
 from rankbridge._sync.queue import Queue as Queue
 from rankbridge._sync.rank import Rank as Rank, RankFunction as RankFunction

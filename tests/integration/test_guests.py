@@ -251,6 +251,19 @@ def test_operations_that_a_guest_leaves_behind_are_withdrawn(
         owner[0].await_operation("~eve/left")
 
 
+def test_a_guest_watches_its_own_operations_alone(guest: Guest, owner: Gang) -> None:
+    alice, bob = guest("alice"), guest("bob")
+    with alice[0].watch_record(interval=0.05) as hers, owner[0].watch_record(interval=0.05) as all_of_them:
+        bob.barrier(operation_id="his")
+        alice.barrier(operation_id="hers")
+        growth = next(it for it in hers if it.operations)
+        assert [it.operation_id for it in growth.operations] == ["hers"]
+        seen: list[str] = []
+        while len(seen) < 2:
+            seen += [it.operation_id for it in next(all_of_them).operations]
+        assert seen == ["~bob/his", "~alice/hers"]
+
+
 def test_sessions_of_a_guest_are_limited_and_closed_when_it_has_left(
     running: RunningGang, tokens: Path, owner: Gang
 ) -> None:

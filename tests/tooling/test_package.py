@@ -32,6 +32,7 @@ def test_a_wheel_holds_both_packages_with_types_and_nothing_else(wheel: zipfile.
         "rankbridge_server",
     }
     assert {"rankbridge/py.typed", "rankbridge_server/py.typed", "rankbridge/v1/ref_pb2.pyi"} <= set(names)
+    assert {f"rankbridge_server/cli/page/static/page.{it}" for it in ("css", "html", "js")} <= set(names)
 
 
 def test_the_protos_and_the_licence_are_in_wheel_and_sdist(dist: Path, wheel: zipfile.ZipFile) -> None:

@@ -26,7 +26,7 @@ from rankbridge._plan import (
 )
 from rankbridge._plan.breakpoints import parse_breakpoint
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.events import EventKind, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
@@ -36,7 +36,7 @@ from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.metrics import MetricFamily
-from rankbridge._plan.named import Comparison, NamedTensor, Summary, asking, comparing
+from rankbridge._plan.named import Comparison, NamedTensor, asking, comparing
 from rankbridge._plan.operations import (
     CallOptions,
     Calls,
@@ -47,6 +47,7 @@ from rankbridge._plan.operations import (
     ReduceOp,
 )
 from rankbridge._plan.pending import RankPending
+from rankbridge._plan.positions import Position
 from rankbridge._plan.procedures import (
     Procedure,
     anything,
@@ -62,6 +63,7 @@ from rankbridge._plan.program_steps import Named
 from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
+from rankbridge._plan.summary import Summary
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._plan.verdict import Evidence, Verdict, bundle
 from rankbridge._transport.aio.channels import AsyncChannels

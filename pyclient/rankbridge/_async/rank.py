@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from rankbridge._async.events import AsyncEvents
 from rankbridge._async.function import AsyncFunctionCall
+from rankbridge._async.growths import AsyncRecordWatch
 from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.events import EventKind, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
@@ -30,12 +31,14 @@ from rankbridge._plan.operations import (
     ReduceOp,
 )
 from rankbridge._plan.pending import RankPending
+from rankbridge._plan.positions import Position
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
+from rankbridge._plan.summary import Summary
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.shared_memory import Transfers
@@ -150,9 +153,28 @@ class AsyncRank:
         """Asks the rank for a ref's dtype, shape and device as they are now."""
         return await self._run(ops.describe(self._scope, ref))
 
-    async def list_refs(self) -> list[Ref]:
-        """Lists the refs of the current session, in the order in which they were made."""
-        return await self._more_refs("")
+    async def summarize(self, ref: Ref, *, timeout: float | None = None) -> Summary:
+        """Says what a tensor's elements are like: norm, extremes, mean, NaNs, a hash. It is computed on the rank.
+
+        Of a tensor that an operation writes meanwhile, it may see some new elements and some old ones.
+
+        Args:
+            ref: A ref of this rank.
+            timeout: Longest time until the answer, in seconds; a gigabyte takes seconds. None: the gang's default.
+        """
+        return await self._run(ops.summarize(self._scope, ref, timeout=timeout))
+
+    async def list_refs(self, session_id: str | None = None) -> list[Ref]:
+        """Lists the refs of a session, in the order in which they were made.
+
+        Args:
+            session_id: A session that the rank has, as its status names it; empty: the shared one. None: the
+                current one.
+
+        Raises:
+            UnknownSessionError: The rank has no such session.
+        """
+        return await self._more_refs("", session_id)
 
     async def release(self, refs: Ref | Iterable[Ref]) -> int:
         """Frees refs of one session, all or none, and gives their number."""
@@ -188,6 +210,42 @@ class AsyncRank:
             group: Only those of this group, or of the one of this name; empty: of all.
         """
         return await self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+
+    async def watch_record(
+        self,
+        *,
+        group: str | Group = "",
+        after: Position | int | None = None,
+        last: int = 0,
+        interval: float = 0.25,
+        timeout: float | None = None,
+    ) -> AsyncRecordWatch:
+        """Watches how this rank's record grows, in place of asking for it again and again.
+
+        Args:
+            group: Only operations of this group, or of the one of this name; empty: of all.
+            after: The operations that have ended after so many, as far as the rank has kept them; 0: all that it has.
+                With a ``Position``, another process in the rank's place begins with all that it has. None: what ends
+                from now on, and the `last` before.
+            last: Without `after`: so many that have ended last come first.
+            interval: Seconds between two growths, 0.05 to 10.
+            timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
+                goes on for as long as it is wanted.
+
+        Returns:
+            An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when the
+            rank stops in good order.
+        """
+        start = Position(after) if isinstance(after, int) else after
+        call = ops.watch_record(
+            self._scope,
+            group=ops.group_name(group),
+            after=start,
+            last=last,
+            interval=interval,
+            timeout=timeout,
+        )
+        return await AsyncRecordWatch(self._gang._channels, call)._begin()
 
     async def stacks(self) -> list[ThreadStack]:
         """Gives the stacks of the threads of this rank's process that run Python, the main one first."""
@@ -319,10 +377,11 @@ class AsyncRank:
         """
         return await self._run(ops.kill(self._scope, pid))
 
-    async def _more_refs(self, token: str) -> list[Ref]:
+    async def _more_refs(self, token: str, session_id: str | None = None) -> list[Ref]:
         refs: list[Ref] = []
+        scope = self._gang._scope(self.rank, session_id)
         while True:
-            page = await self._run(ops.list_refs(self._scope, page_token=token))
+            page = await self._run(ops.list_refs(scope, page_token=token))
             refs.extend(page.refs)
             token = page.next_page_token
             if not token:

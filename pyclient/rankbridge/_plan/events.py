@@ -11,6 +11,7 @@ from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import Scope
 from rankbridge._plan.operations.declare import path_of, timeout_of
+from rankbridge._plan.positions import Position
 from rankbridge._plan.status import group_from_wire
 from rankbridge._plan.wire import fields_of, number_of
 from rankbridge.errors import ProtocolError, RankBridgeError
@@ -127,19 +128,6 @@ class WatchEnded:
 
     rank: int
     error: RankBridgeError | None
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far a rank's events were read.
-
-    Attributes:
-        number: Number of the newest that was read. 0: none.
-        log: Log in which it counts; another process of the rank has another. 0: whichever the rank has.
-    """
-
-    number: int
-    log: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,35 +35,6 @@ class NamedTensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What a rank says of a tensor: of elements that are neither NaN nor infinite, in float64; None: there are none.
-
-    Attributes:
-        dtype: "float32".
-        shape: Sizes, outermost first.
-        device: "cpu", "cuda:0".
-        norm: Root of the sum of squares.
-        min: Least element; of complex numbers, their magnitudes count.
-        max: Largest element.
-        mean: Mean.
-        nans: Number of NaNs.
-        infs: Number of infinities.
-        hash: Of dtype, shape and all bytes: equal for equal tensors.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    device: str
-    norm: float | None
-    min: float | None
-    max: float | None
-    mean: float | None
-    nans: int
-    infs: int
-    hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """How the tensor of one rank differs from the reference's.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankbridge._plan.positions import Position
 from rankbridge._plan.wire import fields_of, short_name
 from rankbridge.v1 import debug_service_pb2, error_pb2
 
@@ -52,6 +53,29 @@ class RecordedOperation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordGrowth:
+    """How a rank's record has grown since the growth before.
+
+    Attributes:
+        rank: Rank in the gang.
+        operations: Operations that have ended since, in the order in which they ended.
+        pending: Operations that were not answered then, the oldest first.
+        ended: How many operations have ended on the rank since it started, of all groups.
+        lost: How many this watcher has lost since, of all groups: it was too slow. 0: none.
+        position: How far the record was read, for `after` of another watch.
+        time: When it was so, by the clock of the rank's host: seconds since 1970 in UTC.
+    """
+
+    rank: int
+    operations: tuple[RecordedOperation, ...]
+    pending: tuple[RecordedOperation, ...]
+    ended: int
+    lost: int
+    position: Position
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StackFrame:
     """A call in a stack.
 
@@ -86,6 +110,19 @@ def record_from_wire(record: debug_service_pb2.GetRecordResponse) -> list[Record
     return [_operation(it) for it in record.operations]
 
 
+def growth_from_wire(rank: int, it: debug_service_pb2.RecordGrowth) -> RecordGrowth:
+    """Reads how a rank's record has grown."""
+    return RecordGrowth(
+        rank=rank,
+        operations=tuple(map(_operation, it.operations)),
+        pending=tuple(map(_operation, it.pending)),
+        ended=it.ended,
+        lost=it.lost,
+        position=Position(it.ended, it.record),
+        time=it.at_us / 1e6,
+    )
+
+
 def stacks_from_wire(stacks: debug_service_pb2.GetStacksResponse) -> list[ThreadStack]:
     """Reads the stacks of a rank's threads."""
     return [
@@ -103,14 +140,33 @@ def frame_from_wire(frame: debug_service_pb2.StackFrame) -> StackFrame:
     return StackFrame(**fields_of(StackFrame, frame))
 
 
+_CODES: dict[int, str] = {
+    number: short_name(error_pb2.ErrorCode.items(), number)
+    for number in error_pb2.ErrorCode.values()
+    if number
+}
+_PHASES: dict[int, str] = {
+    number: short_name(error_pb2.Phase.items(), number) for number in error_pb2.Phase.values()
+}
+
+
 def _operation(it: debug_service_pb2.RecordedOperation) -> RecordedOperation:
-    code = short_name(error_pb2.ErrorCode.items(), it.code)
+    # Field by field: a watcher of a gang reads ten thousand of them in a second.
     return RecordedOperation(
-        **fields_of(RecordedOperation, it),
+        operation=it.operation,
+        group=it.group,
+        operation_id=it.operation_id,
+        session_id=it.session_id,
+        generation=it.generation,
+        contract=it.contract,
+        site=it.site,
+        function=it.function,
+        message=it.message,
+        indefinite=it.indefinite,
         called=it.called_us / 1e6,
         announced=it.announced_us / 1e6 if it.HasField("announced_us") else None,
         entered=it.entered_us / 1e6 if it.HasField("entered_us") else None,
         done=it.done_us / 1e6 if it.HasField("done_us") else None,
-        phase=short_name(error_pb2.Phase.items(), it.phase),
-        code=code if it.code else "",
+        phase=_PHASES.get(it.phase, _PHASES[0]),
+        code=_CODES.get(it.code, "unspecified") if it.code else "",
     )

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import Event, Position, Said, WatchEnded, Watching, start_of
+from rankbridge._plan.events import Event, Said, WatchEnded, Watching, start_of
+from rankbridge._plan.positions import Position
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.readings import Readings
 from rankbridge.errors import DeadlineExceededError, Outcome, gang_error

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.events import EventKind, starts_at, watch
 from rankbridge._plan.functions import Arguments, FunctionDescription
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
@@ -28,15 +28,18 @@ from rankbridge._plan.operations import (
     ReduceOp,
 )
 from rankbridge._plan.pending import RankPending
+from rankbridge._plan.positions import Position
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.record import RecordedOperation, ThreadStack
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
+from rankbridge._plan.summary import Summary
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._sync.events import Events
 from rankbridge._sync.function import FunctionCall
+from rankbridge._sync.growths import RecordWatch
 from rankbridge._sync.work import Work
 from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.threads.pending import Pending
@@ -147,9 +150,28 @@ class Rank:
         """Asks the rank for a ref's dtype, shape and device as they are now."""
         return self._run(ops.describe(self._scope, ref))
 
-    def list_refs(self) -> list[Ref]:
-        """Lists the refs of the current session, in the order in which they were made."""
-        return self._more_refs("")
+    def summarize(self, ref: Ref, *, timeout: float | None = None) -> Summary:
+        """Says what a tensor's elements are like: norm, extremes, mean, NaNs, a hash. It is computed on the rank.
+
+        Of a tensor that an operation writes meanwhile, it may see some new elements and some old ones.
+
+        Args:
+            ref: A ref of this rank.
+            timeout: Longest time until the answer, in seconds; a gigabyte takes seconds. None: the gang's default.
+        """
+        return self._run(ops.summarize(self._scope, ref, timeout=timeout))
+
+    def list_refs(self, session_id: str | None = None) -> list[Ref]:
+        """Lists the refs of a session, in the order in which they were made.
+
+        Args:
+            session_id: A session that the rank has, as its status names it; empty: the shared one. None: the
+                current one.
+
+        Raises:
+            UnknownSessionError: The rank has no such session.
+        """
+        return self._more_refs("", session_id)
 
     def release(self, refs: Ref | Iterable[Ref]) -> int:
         """Frees refs of one session, all or none, and gives their number."""
@@ -185,6 +207,42 @@ class Rank:
             group: Only those of this group, or of the one of this name; empty: of all.
         """
         return self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+
+    def watch_record(
+        self,
+        *,
+        group: str | Group = "",
+        after: Position | int | None = None,
+        last: int = 0,
+        interval: float = 0.25,
+        timeout: float | None = None,
+    ) -> RecordWatch:
+        """Watches how this rank's record grows, in place of asking for it again and again.
+
+        Args:
+            group: Only operations of this group, or of the one of this name; empty: of all.
+            after: The operations that have ended after so many, as far as the rank has kept them; 0: all that it has.
+                With a ``Position``, another process in the rank's place begins with all that it has. None: what ends
+                from now on, and the `last` before.
+            last: Without `after`: so many that have ended last come first.
+            interval: Seconds between two growths, 0.05 to 10.
+            timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
+                goes on for as long as it is wanted.
+
+        Returns:
+            An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when the
+            rank stops in good order.
+        """
+        start = Position(after) if isinstance(after, int) else after
+        call = ops.watch_record(
+            self._scope,
+            group=ops.group_name(group),
+            after=start,
+            last=last,
+            interval=interval,
+            timeout=timeout,
+        )
+        return RecordWatch(self._gang._channels, call)._begin()
 
     def stacks(self) -> list[ThreadStack]:
         """Gives the stacks of the threads of this rank's process that run Python, the main one first."""
@@ -316,10 +374,11 @@ class Rank:
         """
         return self._run(ops.kill(self._scope, pid))
 
-    def _more_refs(self, token: str) -> list[Ref]:
+    def _more_refs(self, token: str, session_id: str | None = None) -> list[Ref]:
         refs: list[Ref] = []
+        scope = self._gang._scope(self.rank, session_id)
         while True:
-            page = self._run(ops.list_refs(self._scope, page_token=token))
+            page = self._run(ops.list_refs(scope, page_token=token))
             refs.extend(page.refs)
             token = page.next_page_token
             if not token:

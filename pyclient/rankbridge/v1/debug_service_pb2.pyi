@@ -228,6 +228,120 @@ class GetRecordResponse(google.protobuf.message.Message):
 Global___GetRecordResponse: typing_extensions.TypeAlias = GetRecordResponse
 
 @typing.final
+class WatchRecordRequest(google.protobuf.message.Message):
+    """Asks for the record as it grows."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    RECORD_FIELD_NUMBER: builtins.int
+    INTERVAL_MS_FIELD_NUMBER: builtins.int
+    LAST_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Only operations of a group. Empty: of all."""
+    after: builtins.int
+    """`ended` of the response after which to begin; 0: with the oldest operation that the record has. More than have ended, and a
+    number of another record, count as 0. Not set: what ends from now on, and the `last` before.
+    """
+    record: builtins.int
+    """Record in which `after` counts: `record` of that response. 0: whichever the rank has."""
+    interval_ms: builtins.int
+    """Time between two responses, in milliseconds: 50 to 10,000. 0: 250. Where nothing happens, a response comes each second, or
+    after this time if it is longer.
+    """
+    last: builtins.int
+    """Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        after: builtins.int | None = ...,
+        record: builtins.int = ...,
+        interval_ms: builtins.int = ...,
+        last: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_after", b"_after", "after", b"after"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "after", b"after", "group", b"group", "interval_ms", b"interval_ms", "last", b"last", "record", b"record"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
+
+Global___WatchRecordRequest: typing_extensions.TypeAlias = WatchRecordRequest
+
+@typing.final
+class WatchRecordResponse(google.protobuf.message.Message):
+    """What has happened since the response before. The first comes at once."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROWTH_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def growth(self) -> Global___RecordGrowth:
+        """How the record has grown."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """Why it cannot be watched."""
+
+    def __init__(
+        self,
+        *,
+        growth: Global___RecordGrowth | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "growth", b"growth", "outcome", b"outcome"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "growth", b"growth", "outcome", b"outcome"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["growth", "error"] | None: ...
+
+Global___WatchRecordResponse: typing_extensions.TypeAlias = WatchRecordResponse
+
+@typing.final
+class RecordGrowth(google.protobuf.message.Message):
+    """How a record has grown."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATIONS_FIELD_NUMBER: builtins.int
+    PENDING_FIELD_NUMBER: builtins.int
+    ENDED_FIELD_NUMBER: builtins.int
+    LOST_FIELD_NUMBER: builtins.int
+    RECORD_FIELD_NUMBER: builtins.int
+    AT_US_FIELD_NUMBER: builtins.int
+    ended: builtins.int
+    """How many operations have ended on this rank since it started, up to the last one here; of all groups."""
+    lost: builtins.int
+    """How many of them this watcher has lost since the response before, as the record has not kept them long enough; of all
+    groups.
+    """
+    record: builtins.int
+    """Names the record in which `ended` counts; another process of the rank has another."""
+    at_us: builtins.int
+    """When it was so, by the clock of the rank's host: microseconds since 1970 in UTC."""
+    @property
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RecordedOperation]:
+        """Operations that have ended since the response before, in the order in which they ended: at most 1,000. The next response
+        follows at once if there are more.
+        """
+
+    @property
+    def pending(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RecordedOperation]:
+        """Operations that are not answered now, the oldest first."""
+
+    def __init__(
+        self,
+        *,
+        operations: collections.abc.Iterable[Global___RecordedOperation] | None = ...,
+        pending: collections.abc.Iterable[Global___RecordedOperation] | None = ...,
+        ended: builtins.int = ...,
+        lost: builtins.int = ...,
+        record: builtins.int = ...,
+        at_us: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["at_us", b"at_us", "ended", b"ended", "lost", b"lost", "operations", b"operations", "pending", b"pending", "record", b"record"]) -> None: ...
+
+Global___RecordGrowth: typing_extensions.TypeAlias = RecordGrowth
+
+@typing.final
 class RecordedOperation(google.protobuf.message.Message):
     """An operation in the record."""
 

@@ -41,6 +41,11 @@ class DebugServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetRecordRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetRecordResponse.FromString,
                 _registered_method=True)
+        self.WatchRecord = channel.unary_stream(
+                '/rankbridge.v1.DebugService/WatchRecord',
+                request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordResponse.FromString,
+                _registered_method=True)
         self.GetStacks = channel.unary_unary(
                 '/rankbridge.v1.DebugService/GetStacks',
                 request_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetStacksRequest.SerializeToString,
@@ -70,6 +75,14 @@ class DebugServiceServicer(object):
 
     def GetRecord(self, request, context):
         """Gives the rank's record: its last operations.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchRecord(self, request, context):
+        """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
+        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,6 +124,11 @@ def add_DebugServiceServicer_to_server(servicer, server):
                     servicer.GetRecord,
                     request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.GetRecordRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.GetRecordResponse.SerializeToString,
+            ),
+            'WatchRecord': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchRecord,
+                    request_deserializer=rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordResponse.SerializeToString,
             ),
             'GetStacks': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStacks,
@@ -162,6 +180,33 @@ class DebugService(object):
             '/rankbridge.v1.DebugService/GetRecord',
             rankbridge_dot_v1_dot_debug__service__pb2.GetRecordRequest.SerializeToString,
             rankbridge_dot_v1_dot_debug__service__pb2.GetRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/rankbridge.v1.DebugService/WatchRecord',
+            rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordRequest.SerializeToString,
+            rankbridge_dot_v1_dot_debug__service__pb2.WatchRecordResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,22 @@ _DebugServiceGetRecordType = typing_extensions.TypeVar(
     ],
 )
 
+_DebugServiceWatchRecordType = typing_extensions.TypeVar(
+    '_DebugServiceWatchRecordType',
+    grpc.UnaryStreamMultiCallable[
+        rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+        rankbridge.v1.debug_service_pb2.WatchRecordResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+        rankbridge.v1.debug_service_pb2.WatchRecordResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+        rankbridge.v1.debug_service_pb2.WatchRecordResponse,
+    ],
+)
+
 _DebugServiceGetStacksType = typing_extensions.TypeVar(
     '_DebugServiceGetStacksType',
     grpc.UnaryUnaryMultiCallable[
@@ -105,7 +121,7 @@ _DebugServiceDiagnoseType = typing_extensions.TypeVar(
     ],
 )
 
-class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceGetStacksType, _DebugServiceGetProcessType, _DebugServiceGetEvidenceType, _DebugServiceDiagnoseType]):
+class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceWatchRecordType, _DebugServiceGetStacksType, _DebugServiceGetProcessType, _DebugServiceGetEvidenceType, _DebugServiceDiagnoseType]):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
     answers, whatever the gang is doing, as long as the rank's process runs.
     """
@@ -115,6 +131,10 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.debug_service_pb2.GetRecordRequest,
             rankbridge.v1.debug_service_pb2.GetRecordResponse,
+        ],
+        grpc.UnaryStreamMultiCallable[
+            rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+            rankbridge.v1.debug_service_pb2.WatchRecordResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.debug_service_pb2.GetStacksRequest,
@@ -140,6 +160,10 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
             rankbridge.v1.debug_service_pb2.GetRecordRequest,
             rankbridge.v1.debug_service_pb2.GetRecordResponse,
         ],
+        grpc.aio.UnaryStreamMultiCallable[
+            rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+            rankbridge.v1.debug_service_pb2.WatchRecordResponse,
+        ],
         grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.debug_service_pb2.GetStacksRequest,
             rankbridge.v1.debug_service_pb2.GetStacksResponse,
@@ -161,6 +185,11 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceG
     GetRecord: _DebugServiceGetRecordType
     """Gives the rank's record: its last operations."""
 
+    WatchRecord: _DebugServiceWatchRecordType
+    """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
+    with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+    """
+
     GetStacks: _DebugServiceGetStacksType
     """Gives the stacks of the threads of the rank's process."""
 
@@ -179,6 +208,10 @@ DebugServiceAsyncStub: typing_extensions.TypeAlias = DebugServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.debug_service_pb2.GetRecordRequest,
         rankbridge.v1.debug_service_pb2.GetRecordResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+        rankbridge.v1.debug_service_pb2.WatchRecordResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.debug_service_pb2.GetStacksRequest,
@@ -210,6 +243,16 @@ class DebugServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.debug_service_pb2.GetRecordResponse, collections.abc.Awaitable[rankbridge.v1.debug_service_pb2.GetRecordResponse]]:
         """Gives the rank's record: its last operations."""
+
+    @abc.abstractmethod
+    def WatchRecord(
+        self,
+        request: rankbridge.v1.debug_service_pb2.WatchRecordRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.debug_service_pb2.WatchRecordResponse], collections.abc.AsyncIterator[rankbridge.v1.debug_service_pb2.WatchRecordResponse]]:
+        """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
+        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+        """
 
     @abc.abstractmethod
     def GetStacks(

@@ -823,6 +823,113 @@ class DescribeRefResponse(google.protobuf.message.Message):
 Global___DescribeRefResponse: typing_extensions.TypeAlias = DescribeRefResponse
 
 @typing.final
+class SummarizeRefRequest(google.protobuf.message.Message):
+    """Summarizes a tensor."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Session of the ref. Empty: the rank's shared session."""
+    ref_id: builtins.str
+    """Id of the ref."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        ref_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ref_id", b"ref_id", "session_id", b"session_id"]) -> None: ...
+
+Global___SummarizeRefRequest: typing_extensions.TypeAlias = SummarizeRefRequest
+
+@typing.final
+class SummarizeRefResponse(google.protobuf.message.Message):
+    """Outcome of SummarizeRef."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SUMMARY_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def summary(self) -> Global___TensorSummary:
+        """What the elements are like."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        summary: Global___TensorSummary | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "summary", b"summary"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "summary", b"summary"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["summary", "error"] | None: ...
+
+Global___SummarizeRefResponse: typing_extensions.TypeAlias = SummarizeRefResponse
+
+@typing.final
+class TensorSummary(google.protobuf.message.Message):
+    """What the elements of a tensor are like: of those that are neither NaN nor infinite, in double precision; of complex ones, their
+    absolute values count.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TENSOR_FIELD_NUMBER: builtins.int
+    NORM_FIELD_NUMBER: builtins.int
+    MIN_FIELD_NUMBER: builtins.int
+    MAX_FIELD_NUMBER: builtins.int
+    MEAN_FIELD_NUMBER: builtins.int
+    NANS_FIELD_NUMBER: builtins.int
+    INFS_FIELD_NUMBER: builtins.int
+    HASH_FIELD_NUMBER: builtins.int
+    norm: builtins.float
+    """Root of the sum of squares. 0: of none."""
+    min: builtins.float
+    """Least element. Not set: there is none."""
+    max: builtins.float
+    """Largest element, likewise."""
+    mean: builtins.float
+    """Mean, likewise."""
+    nans: builtins.int
+    """How many elements are NaN, or have a part that is."""
+    infs: builtins.int
+    """How many are infinite, or have a part that is, and none that is NaN."""
+    hash: builtins.str
+    """Equal exactly if dtype, shape and all elements are, bit for bit: 32 hexadecimal digits."""
+    @property
+    def tensor(self) -> rankbridge.v1.tensor_pb2.TensorSpec:
+        """What the tensor is."""
+
+    def __init__(
+        self,
+        *,
+        tensor: rankbridge.v1.tensor_pb2.TensorSpec | None = ...,
+        norm: builtins.float = ...,
+        min: builtins.float | None = ...,
+        max: builtins.float | None = ...,
+        mean: builtins.float | None = ...,
+        nans: builtins.int = ...,
+        infs: builtins.int = ...,
+        hash: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max", b"_max", "_mean", b"_mean", "_min", b"_min", "max", b"max", "mean", b"mean", "min", b"min", "tensor", b"tensor"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max", b"_max", "_mean", b"_mean", "_min", b"_min", "hash", b"hash", "infs", b"infs", "max", b"max", "mean", b"mean", "min", b"min", "nans", b"nans", "norm", b"norm", "tensor", b"tensor"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max", b"_max"]) -> typing.Literal["max"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_mean", b"_mean"]) -> typing.Literal["mean"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min", b"_min"]) -> typing.Literal["min"] | None: ...
+
+Global___TensorSummary: typing_extensions.TypeAlias = TensorSummary
+
+@typing.final
 class ListRefsRequest(google.protobuf.message.Message):
     """Lists the refs of one session."""
 

@@ -90,6 +90,11 @@ class RefServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefResponse.FromString,
                 _registered_method=True)
+        self.SummarizeRef = channel.unary_unary(
+                '/rankbridge.v1.RefService/SummarizeRef',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefResponse.FromString,
+                _registered_method=True)
         self.ListRefs = channel.unary_unary(
                 '/rankbridge.v1.RefService/ListRefs',
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.ListRefsRequest.SerializeToString,
@@ -183,6 +188,14 @@ class RefServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SummarizeRef(self, request, context):
+        """Says what the elements of a tensor are like. It is computed where the tensor is, and no element travels. Of a tensor that an
+        operation writes meanwhile, it may see some new elements and some old ones.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListRefs(self, request, context):
         """Lists the refs of one session.
         """
@@ -254,6 +267,11 @@ def add_RefServiceServicer_to_server(servicer, server):
                     servicer.DescribeRef,
                     request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefResponse.SerializeToString,
+            ),
+            'SummarizeRef': grpc.unary_unary_rpc_method_handler(
+                    servicer.SummarizeRef,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefResponse.SerializeToString,
             ),
             'ListRefs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRefs,
@@ -564,6 +582,33 @@ class RefService(object):
             '/rankbridge.v1.RefService/DescribeRef',
             rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefRequest.SerializeToString,
             rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SummarizeRef(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/SummarizeRef',
+            rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.SummarizeRefResponse.FromString,
             options,
             channel_credentials,
             insecure,

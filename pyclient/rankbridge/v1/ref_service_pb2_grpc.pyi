@@ -201,6 +201,22 @@ _RefServiceDescribeRefType = typing_extensions.TypeVar(
     ],
 )
 
+_RefServiceSummarizeRefType = typing_extensions.TypeVar(
+    '_RefServiceSummarizeRefType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+        rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+        rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+        rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
+    ],
+)
+
 _RefServiceListRefsType = typing_extensions.TypeVar(
     '_RefServiceListRefsType',
     grpc.UnaryUnaryMultiCallable[
@@ -233,7 +249,7 @@ _RefServiceReleaseRefsType = typing_extensions.TypeVar(
     ],
 )
 
-class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenewSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceOpenSharedMemoryType, _RefServiceCloseSharedMemoryType, _RefServicePutSharedTensorType, _RefServiceGetSharedTensorType, _RefServiceDescribeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
+class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenewSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceOpenSharedMemoryType, _RefServiceCloseSharedMemoryType, _RefServicePutSharedTensorType, _RefServiceGetSharedTensorType, _RefServiceDescribeRefType, _RefServiceSummarizeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
     """Values that stay on a rank, and the sessions that own them."""
 
     @typing.overload
@@ -281,6 +297,10 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.DescribeRefRequest,
             rankbridge.v1.ref_service_pb2.DescribeRefResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+            rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.ListRefsRequest,
@@ -339,6 +359,10 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
             rankbridge.v1.ref_service_pb2.DescribeRefResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+            rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.ListRefsRequest,
             rankbridge.v1.ref_service_pb2.ListRefsResponse,
         ],
@@ -380,6 +404,11 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
 
     DescribeRef: _RefServiceDescribeRefType
     """Describes one ref: dtype, shape and device."""
+
+    SummarizeRef: _RefServiceSummarizeRefType
+    """Says what the elements of a tensor are like. It is computed where the tensor is, and no element travels. Of a tensor that an
+    operation writes meanwhile, it may see some new elements and some old ones.
+    """
 
     ListRefs: _RefServiceListRefsType
     """Lists the refs of one session."""
@@ -431,6 +460,10 @@ RefServiceAsyncStub: typing_extensions.TypeAlias = RefServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.ref_service_pb2.DescribeRefRequest,
         rankbridge.v1.ref_service_pb2.DescribeRefResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+        rankbridge.v1.ref_service_pb2.SummarizeRefResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.ref_service_pb2.ListRefsRequest,
@@ -532,6 +565,16 @@ class RefServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.ref_service_pb2.DescribeRefResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.DescribeRefResponse]]:
         """Describes one ref: dtype, shape and device."""
+
+    @abc.abstractmethod
+    def SummarizeRef(
+        self,
+        request: rankbridge.v1.ref_service_pb2.SummarizeRefRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.SummarizeRefResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.SummarizeRefResponse]]:
+        """Says what the elements of a tensor are like. It is computed where the tensor is, and no element travels. Of a tensor that an
+        operation writes meanwhile, it may see some new elements and some old ones.
+        """
 
     @abc.abstractmethod
     def ListRefs(

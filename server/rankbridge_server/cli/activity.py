@@ -217,11 +217,12 @@ def _ranks(activity: Activity) -> list[RankActivity]:
 
 def _bytes_per_second(per_second: float | None, entries: Sequence[TimelineEntry]) -> float | None:
     """By what the last operations have in their contracts; None: no rate is known, or no size."""
-    sizes = [it for it in (_bytes(entry.contract) for entry in entries) if it is not None]
+    sizes = [it for it in (bytes_of(entry.contract) for entry in entries) if it is not None]
     return None if per_second is None or not sizes else per_second * sum(sizes) / len(entries)
 
 
-def _bytes(contract: str) -> int | None:
+def bytes_of(contract: str) -> int | None:
+    """Bytes of a member's tensor by what an operation's contract says; None: it does not say."""
     dtype, shape = _BITS.search(contract), _SHAPE.search(contract)
     if dtype is None or shape is None:
         return None

@@ -81,11 +81,14 @@ def _collected(options: Options) -> Evidence:
         return collect(find([int(it) for it in options.job]), inject=options.inject)
     if len(options.job) > 1 or not folders[0].is_dir():
         raise NoJob(f"{folders[0]} is neither a process nor a folder")
-    return _of_folder(folders[0], options)
+    return evidence_of(folders[0], inject=options.inject)
 
 
-def _of_folder(folder: Path, options: Options) -> Evidence:
-    """Of records that ranks still write, of those that they have left, or of dumps of torch's flight recorder."""
+def evidence_of(folder: Path, *, inject: bool) -> Evidence:
+    """Of records that ranks still write, of those that they have left, or of dumps of torch's flight recorder.
+
+    Raises NoJob.
+    """
     from ..job.outside import afterwards, dumps
     from ..job.outside.collect import collect
     from ..job.outside.processes import find
@@ -93,7 +96,7 @@ def _of_folder(folder: Path, options: Options) -> Evidence:
     if not afterwards.has_records(folder):
         return dumps.collect(folder)
     running = afterwards.running(folder)
-    return collect(find(running), inject=options.inject) if running else afterwards.collect(folder)
+    return collect(find(running), inject=inject) if running else afterwards.collect(folder)
 
 
 def _text(path: Path) -> str:

@@ -38,7 +38,7 @@ def verdict_on(options: Options) -> Verdict:
     with connected(options) as gang:
         if options.bundle is not None:
             options.bundle.write_text(gang.evidence() + "\n")
-        verdict = _verdict(gang.diagnose(patience=options.patience))
+        verdict = in_doctors_words(gang.diagnose(patience=options.patience))
     silent = any(it.condition is Condition.SILENT for it in verdict.culprits)
     return (_from_outside(options) if silent or verdict.kind is Kind.UNKNOWN else None) or verdict
 
@@ -90,7 +90,8 @@ def verdict_in(text: str, options: Options) -> Verdict:
         raise BadBundle(str(error)) from None
 
 
-def _verdict(it: rankbridge.Verdict) -> Verdict:
+def in_doctors_words(it: rankbridge.Verdict) -> Verdict:
+    """A verdict of ranks as one on any job."""
     return Verdict(
         kind=Kind(it.kind),
         summary=it.summary,

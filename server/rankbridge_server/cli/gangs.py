@@ -116,17 +116,20 @@ def connected(options: Options) -> Iterator[Gang]:
     import rankbridge
 
     try:
-        gang = rankbridge.connect(
-            where,
-            session=False,
-            timeout=options.timeout,
-            tls=_credentials(options),
-            insecure_token=options.insecure_token,
-        )
+        gang = rankbridge.connect(where, session=False, **arguments(options))
     except (OSError, ValueError) as error:
         raise NoGang(f"{options.endpoints or where}: {error}") from error
     with gang:
         yield gang
+
+
+def arguments(options: Options) -> dict[str, Any]:
+    """How the gang is connected to, beside where it is. Raises NoGang."""
+    return {
+        "timeout": options.timeout,
+        "tls": _credentials(options),
+        "insecure_token": options.insecure_token,
+    }
 
 
 def _credentials(options: Options) -> grpc.ChannelCredentials | None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "functions": "List the functions that the ranks of a gang offer.",
     "test": "Run scenarios on gangs, and check what comes of them.",
     "drive": "Drive a gang by lines of JSON, from a program in any language.",
+    "page": "Show a gang as a live page in a browser.",
     "metrics": "Serve the metrics of a gang to Prometheus.",
     "doctor": "Say why a torch.distributed job hangs.",
     "break": "Hold a gang's ranks before collectives, to look at them and step.",

@@ -49,13 +49,14 @@ class TextReport:
         """Does nothing: `progress` reports it."""
 
     def ready(self, gang: dict[str, Any]) -> None:
-        """A line for each rank, one for the token's file, and one that begins with "ready:"."""
+        """A line for each rank, the token's file and what serves the gang; and one that begins with "ready:"."""
         for rank in gang["ranks"]:
             print(f"rank {rank['rank']}  pid {rank['pid']}  {'  '.join(rank['endpoints'])}")
         if "token_file" in gang:
             print(f"token  {gang['token_file']}")
-        if "metrics" in gang:
-            print(f"metrics  {gang['metrics']}")
+        for what in ("metrics", "page"):
+            if what in gang:
+                print(f"{what}  {gang[what]}")
         print(
             f"ready: {gang['size']} ranks on {gang['backend']}, generation {gang['generation']}", flush=True
         )
@@ -111,7 +112,7 @@ class JsonReport:
             self._ranks.setdefault(rank["pid"], []).append(rank["rank"])
         shared = {
             key: gang[key]
-            for key in ("size", "backend", "generation", "ranks", "tokens", "metrics")
+            for key in ("size", "backend", "generation", "ranks", "tokens", "metrics", "page")
             if key in gang
         }
         self._write("ready", name=gang["gang"], **shared)

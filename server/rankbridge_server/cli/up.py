@@ -26,13 +26,13 @@ from ..sidecar.tls import Tls
 from ..sidecar.token_files import TokenError, write_new
 from ..sidecar.traces import NoTraces
 from . import others
+from .beside import NotServed, served
 from .exposition import METRICS
 from .extras import NoServer, server_extra
 from .logs import LOGS_NOTE, logs_of, logs_options
-from .metrics import NoMetrics, served
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
-from .options import FILE, Command, Option, Options
+from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
 from .settings import LOAD, PRELOAD, heartbeat_of, limits_of, limits_options
@@ -73,7 +73,7 @@ def run(options: Options) -> int:
             _import_for_ranks(options.backend, options.preload)
         with runtime_dir() as directory:
             reason = _up(options, report, tls, tokens, directory)
-    except (LoadError, NoMetrics, NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
+    except (LoadError, NoMpi, NoNccl, NoServer, NotServed, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
     except Interrupted as interrupted:
@@ -203,8 +203,9 @@ def _up(
 
         with ExitStack() as stack:
             stack.callback(published.remove)
-            if options.metrics is not None:
-                published.measured(stack.enter_context(served(options.metrics, directory / GANG)))
+            for what in ("metrics", "page"):
+                if (at := getattr(options, what)) is not None:
+                    published.serves(what, stack.enter_context(served(what, at, directory / GANG)))
             report.ready(gang)
             return agent.watch(
                 WithEndpointsFiles(report, published), show_tokens if options.token_file else None
@@ -271,6 +272,12 @@ COMMAND = Command(
         LOAD,
         PRELOAD,
         METRICS,
+        Option(
+            "--page",
+            type=address,
+            metavar="HOST:PORT",
+            help="serve a live page of the gang there, to who has the key in the URL that is printed; port 0 for any",
+        ),
         *limits_options(),
         *logs_options("warning"),
         *tls_options(),

@@ -12,15 +12,16 @@ from ..job.outside import rings
 
 def records(folder: Path) -> dict[int, list[RecordedOperation]]:
     """By rank, what it has recorded in the folder of `rankbridge watch`. Raises BadRing."""
-    return {it.rank: [_recorded(call, it) for call in it.calls] for it in rings.in_directory(folder)}
+    return {it.rank: [recorded(call, it) for call in it.calls] for it in rings.in_directory(folder)}
 
 
-def _recorded(call: Call, record: rings.Record) -> RecordedOperation:
+def recorded(call: Call, record: rings.Record) -> RecordedOperation:
+    """A call that a rank has recorded."""
     called = call.called_at or 0.0
     ended = None if _is_pending(call, record) else call.waited_at or call.returned_at
     return RecordedOperation(
         operation=call.kind,
-        group=_name(call, record),
+        group=group_name(call.group, record),
         operation_id=_id(call, record.rank),
         session_id="",
         generation=0,
@@ -46,10 +47,11 @@ def _is_pending(call: Call, record: rings.Record) -> bool:
     return call is newest and call.waited_at is None and record.waiting_since is not None
 
 
-def _name(call: Call, record: rings.Record) -> str:
-    group = next((it for it in record.groups if it.name == call.group), None)
+def group_name(name: str, record: rings.Record) -> str:
+    """A group's name for people."""
+    group = next((it for it in record.groups if it.name == name), None)
     if group is None or not group.description:
-        return call.group
+        return name
     return "world" if group.description == "default_pg" else group.description
 
 

@@ -202,7 +202,11 @@ class Rank:
     def recorded(self) -> list[Recorded]:
         """The last operations that have ended, in that order, and those that have not, the oldest first."""
         ended = self.record.entries()
-        return [*ended, *(Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done)]
+        return [*ended, *self.under_way()]
+
+    def under_way(self) -> list[Recorded]:
+        """The operations that have not ended, the oldest first."""
+        return [Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done]
 
     def diagnosed(self, kind: str) -> None:
         """Counts a verdict on the gang that this rank has given, if it counts."""
@@ -395,6 +399,7 @@ class Rank:
             self._end_current(reason)
         self._alone.close()
         self.events.close()
+        self.record.close()
         self.segments.close_all()
 
     def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, part: bool) -> Task:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
 import grpc
@@ -14,19 +14,18 @@ import grpc
 from rankbridge.v1 import (
     debug_service_pb2 as pb,
     debug_service_pb2_grpc as stub,
-    error_pb2,
     rank_service_pb2 as rank_pb,
 )
 
 from ..core.processes import GONE, Look, look, memory
 from ..core.rank import Rank
-from ..core.record import Recorded
 from ..core.torch_state import torch_state
 from ..doctor.evidence import Thread
 from ..doctor.looks import between
 from ..doctor.patience import PATIENCE_S
 from ..doctor.testimony import Silence, Testimony
 from ..links.wire import pack_activity
+from . import records
 from .answering import OfRank, answers
 from .gang_verdict import verdict_on
 from .rank import RankServicer
@@ -63,8 +62,15 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
             entries = [it for it in entries if it.place.group == request.group]
         now = time.time() - time.monotonic()
         return pb.GetRecordResponse(
-            operations=[_pack(it, now) for it in entries[-request.limit :]], ended=self._rank.record.ended
+            operations=[records.pack(it, now) for it in entries[-request.limit :]],
+            ended=self._rank.record.ended,
         )
+
+    def WatchRecord(
+        self, request: pb.WatchRecordRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchRecordResponse]:
+        """Streams the record as it grows."""
+        return records.watch(self._rank, request, context)
 
     def GetStacks(self, request: pb.GetStacksRequest, context: grpc.ServicerContext) -> pb.GetStacksResponse:
         """Gives the stacks of all threads but the one that answers."""
@@ -181,32 +187,6 @@ def _stacks(first: int) -> list[pb.ThreadStack]:
         pb.ThreadStack(name=it.name, native_id=it.native_id or 0, frames=_frames(frames.get(it.ident or 0)))
         for it in sorted(threads, key=lambda it: it.ident != first)
     ]
-
-
-def _pack(it: Recorded, epoch: float) -> pb.RecordedOperation:
-    """`epoch`: the time at which the monotonic clock was 0, in seconds since 1970."""
-    packed = pb.RecordedOperation(
-        operation=it.place.operation,
-        group=it.place.group,
-        operation_id=it.place.operation_id,
-        session_id=it.session_id,
-        generation=it.place.generation,
-        contract=it.contract,
-        site=it.site,
-        function=it.function,
-        called_us=round((epoch + it.called) * 1e6),
-        phase=error_pb2.Phase.Value(f"PHASE_{it.phase.name}"),
-        message=it.message,
-        indefinite=it.indefinite,
-    )
-    if it.sequence >= 0:
-        packed.sequence = it.sequence
-    if it.code is not None:
-        packed.code = error_pb2.ErrorCode.Value(f"ERROR_CODE_{it.code.name}")
-    for name, moment in (("announced_us", it.announced), ("entered_us", it.entered), ("done_us", it.done)):
-        if moment:
-            setattr(packed, name, round((moment - it.called) * 1e6))
-    return packed
 
 
 def _frames(frame: FrameType | None) -> list[pb.StackFrame]:

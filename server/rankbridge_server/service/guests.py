@@ -25,7 +25,12 @@ _OTHER_IDS = {
         *("ShutDownQueueRequest.queue", "ExecuteRequest.withdraw"),
     )
 }
-_OPERATIONS = (rank_service_pb2.ListPendingResponse, debug_service_pb2.GetRecordResponse)
+_OPERATIONS: dict[type[Message], tuple[str, ...]] = {
+    rank_service_pb2.ListPendingResponse: ("operations",),
+    debug_service_pb2.GetRecordResponse: ("operations",),
+    debug_service_pb2.RecordGrowth: ("operations", "pending"),
+}
+"""Fields with operations of any session, by message."""
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 
@@ -120,8 +125,8 @@ def _leave(message: Message, guest: str) -> None:
         others = [it for it in message.sessions if not it.session_id.startswith(guest)]
         for it in others:
             message.sessions.remove(it)
-    elif isinstance(message, _OPERATIONS):
-        _keep_own(message.operations, guest)
+    for name in _OPERATIONS.get(type(message), ()):
+        _keep_own(getattr(message, name), guest)
     for field, value in message.ListFields():
         if field.message_type is not None:
             for one in _messages(value) if field.is_repeated else (value,):

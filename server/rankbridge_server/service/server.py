@@ -24,6 +24,7 @@ from ..core.events import MAX_WATCHES
 from ..core.functions.reports import MAX_READERS
 from ..core.hold.holds import MAX_BREAKPOINTS
 from ..core.rank import Rank
+from ..core.record import MAX_WATCHES as MAX_RECORD_WATCHES
 from ..core.tokens import Role, Tokens
 from .audited import Audited
 from .debug import DebugServicer, LookInside
@@ -113,7 +114,7 @@ class Server:
         audit: Audit | None = None,
         look_inside: LookInside = lambda pid, states: (),
     ) -> None:
-        streams = MAX_WATCHES + MAX_READERS + MAX_STREAMS + MAX_BREAKPOINTS
+        streams = MAX_WATCHES + MAX_RECORD_WATCHES + MAX_READERS + MAX_STREAMS + MAX_BREAKPOINTS
         self._pool = ThreadPoolExecutor(max_pending + streams + SPARE_THREADS, thread_name_prefix="rpc")
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []

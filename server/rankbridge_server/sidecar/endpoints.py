@@ -69,10 +69,10 @@ class Published:
             self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
             self._write()
 
-    def measured(self, url: str) -> None:
-        """Its metrics are served there."""
+    def serves(self, what: str, url: str) -> None:
+        """Something of it, as its metrics, is served there."""
         with self._lock:
-            self._gang["metrics"] = url
+            self._gang[what] = url
             self._write()
 
     def show(self, tokens: Tokens) -> None:

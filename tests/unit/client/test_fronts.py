@@ -39,6 +39,7 @@ PAIRS = [
     (rankbridge.Work, rankbridge.AsyncWork),
     (rankbridge.Queue, rankbridge.AsyncQueue),
     (rankbridge.Events, rankbridge.AsyncEvents),
+    (rankbridge.RecordWatch, rankbridge.AsyncRecordWatch),
     (rankbridge.GroupCoordinator, rankbridge.AsyncGroupCoordinator),
 ]
 

@@ -168,7 +168,8 @@ def test_describe_and_list_and_release_follow_the_refs(gang: Any, sidecars: Side
     assert gang.describe(refs) == refs
     assert gang.describe(more[0]) == more[0]
     assert gang.list_refs() == [[refs[0]], [refs[1]], [refs[2], *more], [refs[3]]]
-    assert gang[2].list_refs() == [refs[2], *more]
+    assert gang[2].list_refs() == gang[2].list_refs(gang.session_id) == [refs[2], *more]
+    assert gang[2].list_refs("") == []
     assert gang.release([*refs, *more]) == 8
     assert [len(sidecar.requests["ReleaseRefs"]) for sidecar in sidecars.sidecars] == [1, 1, 1, 1]
     assert gang.release([]) == 0

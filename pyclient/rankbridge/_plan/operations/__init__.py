@@ -75,6 +75,7 @@ from rankbridge._plan.operations.ranks import (
     record as record,
     stacks as stacks,
     status as status,
+    watch_record as watch_record,
 )
 from rankbridge._plan.operations.refs import (
     Form as Form,
@@ -87,6 +88,7 @@ from rankbridge._plan.operations.refs import (
     put as put,
     release as release,
     renew_session as renew_session,
+    summarize as summarize,
 )
 from rankbridge._plan.operations.shares import (
     FirstArgument as FirstArgument,

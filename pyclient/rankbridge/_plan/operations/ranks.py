@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rankbridge._plan.calls import MARGIN, Call
+from rankbridge._plan.calls import MARGIN, Call, Shape
 from rankbridge._plan.groups import Group
 from rankbridge._plan.metrics import MetricFamily, metrics_from_wire
 from rankbridge._plan.operations.declare import (
@@ -12,11 +12,21 @@ from rankbridge._plan.operations.declare import (
     checked_rank,
     milliseconds,
     operation,
+    outcome_of,
+    path_of,
     plain_call,
     timeout_of,
 )
 from rankbridge._plan.pending import RankPending, pending_from_wire
-from rankbridge._plan.record import RecordedOperation, ThreadStack, record_from_wire, stacks_from_wire
+from rankbridge._plan.positions import Position
+from rankbridge._plan.record import (
+    RecordedOperation,
+    RecordGrowth,
+    ThreadStack,
+    growth_from_wire,
+    record_from_wire,
+    stacks_from_wire,
+)
 from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
 from rankbridge._plan.verdict import Verdict, verdict_from_wire
 from rankbridge.errors import InvalidArgumentError
@@ -51,6 +61,49 @@ def record(scope: Scope, *, limit: int = 0, group: str = "") -> Call[list[Record
         raise InvalidArgumentError("limit is no number of operations", expected="0 or more", got=str(limit))
     request = debug_service_pb2.GetRecordRequest(limit=limit, group=group)
     return plain_call(scope, "record", request, record_from_wire)
+
+
+def watch_record(
+    scope: Scope,
+    *,
+    group: str,
+    after: Position | None,
+    last: int,
+    interval: float,
+    timeout: float | None,
+) -> Call[RecordGrowth]:
+    """Asks one rank for its record as it grows; the call's deadline is that of the first response.
+
+    Raises:
+        InvalidArgumentError: `interval` or `last` does not fit on the wire.
+    """
+    if not 0 <= last < 2**32:
+        raise InvalidArgumentError(
+            "last is no number of operations", operation="watch_record", expected="0 or more", got=str(last)
+        )
+    if not 0 < interval < 2**32 / 1000:
+        raise InvalidArgumentError(
+            "interval is no time", operation="watch_record", expected="0.05 to 10 seconds", got=str(interval)
+        )
+    request = debug_service_pb2.WatchRecordRequest(
+        group=group,
+        after=after.number if after else None,
+        record=after.log if after else 0,
+        interval_ms=milliseconds(interval),
+        last=last,
+    )
+    return Call(
+        kind="watch_record",
+        path=path_of("DebugService/WatchRecord"),
+        rank=scope.rank,
+        group=group,
+        deadline=timeout_of(scope, timeout),
+        shape=Shape.DOWNLOAD,
+        request=request.SerializeToString(),
+        read=outcome_of(
+            debug_service_pb2.WatchRecordResponse, lambda growth: growth_from_wire(scope.rank, growth)
+        ),
+    )
 
 
 @operation

@@ -20,6 +20,7 @@ from rankbridge._plan.operations.declare import (
 )
 from rankbridge._plan.operations.shared_memory import shared_get, shared_put
 from rankbridge._plan.ref import Ref, ref_from_wire, spec_to_wire
+from rankbridge._plan.summary import Summary, summary_from_wire
 from rankbridge._plan.tensor import Tensor, TensorLike, as_tensor, checked_shape
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import ref_service_pb2 as ref_pb
@@ -100,6 +101,13 @@ def describe(scope: Scope, ref: Ref) -> Call[Ref]:
     """Tells dtype, shape and device of one ref."""
     request = ref_pb.DescribeRefRequest(session_id=ref.session_id, ref_id=ref.id)
     return plain_call(scope, "describe", request, ref_from_wire, brief=True)
+
+
+@operation
+def summarize(scope: Scope, ref: Ref, *, timeout: float | None = None) -> Call[Summary]:
+    """Asks what the elements of one ref are like."""
+    request = ref_pb.SummarizeRefRequest(session_id=ref.session_id, ref_id=ref.id)
+    return plain_call(scope, "summarize", request, summary_from_wire, timeout=timeout)
 
 
 @operation

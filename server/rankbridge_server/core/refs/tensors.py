@@ -164,7 +164,10 @@ class Tensors(Protocol):
         """Says which of these the elements have: "NaN", "Inf", "3.1e+05". Empty: none."""
 
     def summary(self, tensor: object) -> Summary:
-        """What such a tensor is like. Raises NoSummary."""
+        """What such a tensor is like. It only reads, in parts; what is written meanwhile, it may see or not.
+
+        Raises NoSummary.
+        """
 
     def elements(self, tensor: object, start: int, count: int) -> bytes:
         """So many elements of such a tensor from the one numbered `start` on, little-endian. Raises NoSummary."""

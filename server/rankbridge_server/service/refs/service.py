@@ -90,6 +90,22 @@ class RefServicer(SharedMemoryServicer):
         """Describes a ref."""
         return wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
 
+    @answers(pb.SummarizeRefResponse, "summarize")
+    def SummarizeRef(self, request: pb.SummarizeRefRequest) -> pb.TensorSummary:
+        """Summarizes a tensor."""
+        cell = self._refs.find(request.session_id, request.ref_id)
+        found = self._tensors.summary(cell.tensor)
+        return pb.TensorSummary(
+            tensor=wire.pack_tensor_spec(cell.ref.spec),
+            norm=found.norm,
+            min=found.least,
+            max=found.most,
+            mean=found.mean,
+            nans=found.nans,
+            infs=found.infs,
+            hash=found.digest,
+        )
+
     @answers(pb.ListRefsResponse, "list")
     def ListRefs(self, request: pb.ListRefsRequest) -> pb.RefPage:
         """Lists a session's refs."""

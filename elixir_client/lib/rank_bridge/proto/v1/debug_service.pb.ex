@@ -397,6 +397,340 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.WatchRecordRequest do
+  @moduledoc """
+  Asks for the record as it grows.
+
+  ## Fields
+
+    * `group` - Only operations of a group. Empty: of all.
+    * `after` - `ended` of the response after which to begin; 0: with the oldest operation that the record has. More than have ended, and a
+      number of another record, count as 0. Not set: what ends from now on, and the `last` before.
+    * `record` - Record in which `after` counts: `record` of that response. 0: whichever the rank has.
+    * `interval_ms` - Time between two responses, in milliseconds: 50 to 10,000. 0: 250. Where nothing happens, a response comes each second, or
+      after this time if it is longer.
+    * `last` - Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          group: String.t(),
+          after: non_neg_integer() | nil,
+          record: non_neg_integer(),
+          interval_ms: non_neg_integer(),
+          last: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct group: "",
+            after: nil,
+            record: 0,
+            interval_ms: 0,
+            last: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.group),
+      Encode.optional(0x10, :uint64, message.after),
+      Encode.implicit(0x18, :uint64, message.record),
+      Encode.implicit(0x20, :uint32, message.interval_ms),
+      Encode.implicit(0x28, :uint32, message.last),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | after: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | record: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | interval_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | last: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :group, :string, :implicit},
+      {2, :after, :uint64, :optional},
+      {3, :record, :uint64, :implicit},
+      {4, :interval_ms, :uint32, :implicit},
+      {5, :last, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.WatchRecordResponse do
+  @moduledoc """
+  What has happened since the response before. The first comes at once.
+
+  ## Fields
+
+    * `growth` - How the record has grown.
+    * `error` - Why it cannot be watched.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:growth, V1.RecordGrowth.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:growth, value}) do
+    Encode.always(0x0A, {:message, V1.RecordGrowth}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :growth)
+    %{message | outcome: {:growth, Decode.message(V1.RecordGrowth, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :growth, {:message, V1.RecordGrowth}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RecordGrowth do
+  @moduledoc """
+  How a record has grown.
+
+  ## Fields
+
+    * `operations` - Operations that have ended since the response before, in the order in which they ended: at most 1,000. The next response
+      follows at once if there are more.
+    * `pending` - Operations that are not answered now, the oldest first.
+    * `ended` - How many operations have ended on this rank since it started, up to the last one here; of all groups.
+    * `lost` - How many of them this watcher has lost since the response before, as the record has not kept them long enough; of all
+      groups.
+    * `record` - Names the record in which `ended` counts; another process of the rank has another.
+    * `at_us` - When it was so, by the clock of the rank's host: microseconds since 1970 in UTC.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operations: [V1.RecordedOperation.t()],
+          pending: [V1.RecordedOperation.t()],
+          ended: non_neg_integer(),
+          lost: non_neg_integer(),
+          record: non_neg_integer(),
+          at_us: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operations: [],
+            pending: [],
+            ended: 0,
+            lost: 0,
+            record: 0,
+            at_us: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.RecordedOperation}, message.operations),
+      Encode.repeated(0x12, {:message, V1.RecordedOperation}, message.pending),
+      Encode.implicit(0x18, :uint64, message.ended),
+      Encode.implicit(0x20, :uint64, message.lost),
+      Encode.implicit(0x28, :uint64, message.record),
+      Encode.implicit(0x30, :uint64, message.at_us),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{
+      message
+      | operations: [Decode.message(V1.RecordedOperation, nil, raw, depth) | message.operations]
+    }
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{
+      message
+      | pending: [Decode.message(V1.RecordedOperation, nil, raw, depth) | message.pending]
+    }
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | ended: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | lost: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | record: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | at_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | operations: Enum.reverse(message.operations),
+        pending: Enum.reverse(message.pending),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operations, {:message, V1.RecordedOperation}, :repeated},
+      {2, :pending, {:message, V1.RecordedOperation}, :repeated},
+      {3, :ended, :uint64, :implicit},
+      {4, :lost, :uint64, :implicit},
+      {5, :record, :uint64, :implicit},
+      {6, :at_us, :uint64, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.RecordedOperation do
   @moduledoc """
   An operation in the record.
@@ -2661,6 +2995,7 @@ defmodule RankBridge.Proto.V1.DebugService do
   def methods do
     [
       get_record(),
+      watch_record(),
       get_stacks(),
       get_process(),
       get_evidence(),
@@ -2679,6 +3014,21 @@ defmodule RankBridge.Proto.V1.DebugService do
       response: V1.GetRecordResponse,
       client_stream?: false,
       server_stream?: false
+    }
+  end
+
+  @doc """
+  Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
+  with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+  """
+  @spec watch_record() :: Rpc.t()
+  def watch_record do
+    %Rpc{
+      path: "/rankbridge.v1.DebugService/WatchRecord",
+      request: V1.WatchRecordRequest,
+      response: V1.WatchRecordResponse,
+      client_stream?: false,
+      server_stream?: true
     }
   end
 

@@ -2735,6 +2735,320 @@ defmodule RankBridge.Proto.V1.DescribeRefResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.SummarizeRefRequest do
+  @moduledoc """
+  Summarizes a tensor.
+
+  ## Fields
+
+    * `session_id` - Session of the ref. Empty: the rank's shared session.
+    * `ref_id` - Id of the ref.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          ref_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            ref_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :ref_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.SummarizeRefResponse do
+  @moduledoc """
+  Outcome of SummarizeRef.
+
+  ## Fields
+
+    * `summary` - What the elements are like.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:summary, V1.TensorSummary.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:summary, value}) do
+    Encode.always(0x0A, {:message, V1.TensorSummary}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :summary)
+    %{message | outcome: {:summary, Decode.message(V1.TensorSummary, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :summary, {:message, V1.TensorSummary}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.TensorSummary do
+  @moduledoc """
+  What the elements of a tensor are like: of those that are neither NaN nor infinite, in double precision; of complex ones, their
+  absolute values count.
+
+  ## Fields
+
+    * `tensor` - What the tensor is.
+    * `norm` - Root of the sum of squares. 0: of none.
+    * `min` - Least element. Not set: there is none.
+    * `max` - Largest element, likewise.
+    * `mean` - Mean, likewise.
+    * `nans` - How many elements are NaN, or have a part that is.
+    * `infs` - How many are infinite, or have a part that is, and none that is NaN.
+    * `hash` - Equal exactly if dtype, shape and all elements are, bit for bit: 32 hexadecimal digits.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          tensor: V1.TensorSpec.t() | nil,
+          norm: RankBridge.Protobuf.float_value(),
+          min: RankBridge.Protobuf.float_value() | nil,
+          max: RankBridge.Protobuf.float_value() | nil,
+          mean: RankBridge.Protobuf.float_value() | nil,
+          nans: non_neg_integer(),
+          infs: non_neg_integer(),
+          hash: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct tensor: nil,
+            norm: 0.0,
+            min: nil,
+            max: nil,
+            mean: nil,
+            nans: 0,
+            infs: 0,
+            hash: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.TensorSpec}, message.tensor),
+      Encode.implicit(0x11, :double, message.norm),
+      Encode.optional(0x19, :double, message.min),
+      Encode.optional(0x21, :double, message.max),
+      Encode.optional(0x29, :double, message.mean),
+      Encode.implicit(0x30, :uint64, message.nans),
+      Encode.implicit(0x38, :uint64, message.infs),
+      Encode.implicit(0x42, :string, message.hash),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | tensor: Decode.message(V1.TensorSpec, message.tensor, raw, depth)}
+  end
+
+  def __put__(message, 2, 1, raw, _depth) do
+    %{message | norm: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 3, 1, raw, _depth) do
+    %{message | min: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 4, 1, raw, _depth) do
+    %{message | max: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 5, 1, raw, _depth) do
+    %{message | mean: Decode.value(:double, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | nans: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | infs: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 8, 2, raw, _depth) do
+    %{message | hash: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :tensor, {:message, V1.TensorSpec}, :optional},
+      {2, :norm, :double, :implicit},
+      {3, :min, :double, :optional},
+      {4, :max, :double, :optional},
+      {5, :mean, :double, :optional},
+      {6, :nans, :uint64, :implicit},
+      {7, :infs, :uint64, :implicit},
+      {8, :hash, :string, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.ListRefsRequest do
   @moduledoc """
   Lists the refs of one session.
@@ -3203,6 +3517,7 @@ defmodule RankBridge.Proto.V1.RefService do
       put_shared_tensor(),
       get_shared_tensor(),
       describe_ref(),
+      summarize_ref(),
       list_refs(),
       release_refs()
     ]
@@ -3357,6 +3672,21 @@ defmodule RankBridge.Proto.V1.RefService do
       path: "/rankbridge.v1.RefService/DescribeRef",
       request: V1.DescribeRefRequest,
       response: V1.DescribeRefResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Says what the elements of a tensor are like. It is computed where the tensor is, and no element travels. Of a tensor that an
+  operation writes meanwhile, it may see some new elements and some old ones.
+  """
+  @spec summarize_ref() :: Rpc.t()
+  def summarize_ref do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/SummarizeRef",
+      request: V1.SummarizeRefRequest,
+      response: V1.SummarizeRefResponse,
       client_stream?: false,
       server_stream?: false
     }

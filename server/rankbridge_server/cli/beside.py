@@ -1,0 +1,56 @@
+"""Commands that serve something of a gang: by themselves, or beside `rankbridge up`."""
+
+from __future__ import annotations
+
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..core.address import Address
+
+
+class NotServed(Exception):
+    """What should be served beside a gang cannot be; says what and where."""
+
+
+def ready(command: str, url: str) -> None:
+    """Says where a command serves."""
+    print(_line(command) + url, flush=True)
+
+
+def wait(stdin: bool) -> None:
+    """Waits for ever, or until standard input is closed."""
+    if not stdin:
+        while True:
+            signal.pause()
+    select.select([sys.stdin], [], [])
+
+
+@contextmanager
+def served(command: str, at: Address, endpoints: Path) -> Iterator[str]:
+    """Runs the command for a gang in another process; gives the URL. Raises NotServed.
+
+    Another process: this one forks ranks, which must find no gRPC in it, and ranks may be lost.
+    """
+    started = [sys.executable, "-m", "rankbridge_server", command, "--exit-on-stdin-close"]
+    started += ["--listen", str(at), "--endpoints", str(endpoints)]
+    with subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            line = process.stdout.readline()
+            if not line.startswith(_line(command)):
+                raise NotServed(f"no {command} can be served at {at}")
+            yield line.removeprefix(_line(command)).strip()
+        finally:
+            process.stdin.close()
+            # It may have been stopped.
+            process.kill()
+
+
+def _line(command: str) -> str:
+    return f"{command}  "
