@@ -83,10 +83,10 @@ def test_an_operation_is_held_looked_at_and_goes_on(gang: Gang) -> None:
         assert all(it.site.split(":")[0].endswith("test_hold.py") for it in held)
         looks = hold.inspect(start=1, count=5)
         assert [it.inputs[0].spec for it in looks] == ["float32[3]"] * SIZE
-        assert [(it.inputs[0].least, it.inputs[0].most) for it in looks] == [(0, 0), (1, 1), (2, 2)]
+        assert [(it.inputs[0].min, it.inputs[0].max) for it in looks] == [(0, 0), (1, 1), (2, 2)]
         elements = [it.inputs[0].slice for it in looks]
         assert [it.numpy().tolist() for it in elements if it is not None] == [[0, 0], [1, 1], [2, 2]]
-        assert len({it.inputs[0].digest for it in looks}) == SIZE
+        assert len({it.inputs[0].hash for it in looks}) == SIZE
         assert hold.differs_at(0, 1) == 0
         assert hold.resume() == SIZE
     assert sums(gang, adding) == [[3, 3, 3]] * SIZE

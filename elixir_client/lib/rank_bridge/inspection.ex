@@ -21,21 +21,21 @@ defmodule RankBridge.Inspection do
   * `spec` - dtype and shape: "float32[4, 4]"
   * `elements` - how many it has
   * `norm` - the root of the sum of squares of the finite elements
-  * `least`, `most`, `mean` - of the finite elements; nil: there are none
+  * `min`, `max`, `mean` - of the finite elements; nil: there are none
   * `nans`, `infs` - how many elements are NaN, and how many are infinite
-  * `digest` - equal exactly if dtype, shape and all elements are, bit for bit; empty: there is none
+  * `hash` - equal exactly if dtype, shape and all elements are, bit for bit; empty: there is none
   * `slice` - the elements that were asked for, in one dimension; nil: none were, or the bridge has no such dtype
   """
   @type input :: %{
           spec: String.t(),
           elements: non_neg_integer(),
           norm: number_of(),
-          least: number_of() | nil,
-          most: number_of() | nil,
+          min: number_of() | nil,
+          max: number_of() | nil,
           mean: number_of() | nil,
           nans: non_neg_integer(),
           infs: non_neg_integer(),
-          digest: String.t(),
+          hash: String.t(),
           slice: Tensor.t() | nil
         }
 
@@ -55,7 +55,7 @@ defmodule RankBridge.Inspection do
   @enforce_keys [:call, :inputs, :frames]
   defstruct @enforce_keys
 
-  @copied [:spec, :elements, :norm, :least, :most, :mean, :nans, :infs, :digest]
+  @copied [:spec, :elements, :norm, :min, :max, :mean, :nans, :infs, :hash]
 
   @doc "What a rank sent. The error says what it lacks."
   @spec from_proto(V1.Inspection.t()) :: {:ok, t()} | {:error, Error.t()}

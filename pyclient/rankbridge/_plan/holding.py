@@ -106,24 +106,24 @@ class HeldInput:
         spec: Dtype and shape: "float32[4, 4]".
         elements: Number of elements.
         norm: Euclidean norm.
-        least: The least. None: there is no finite element.
-        most: The most.
+        min: The least. None: there is no finite element.
+        max: The largest.
         mean: The mean.
         nans: How many are NaN.
         infs: How many are infinite.
-        digest: Equal exactly if dtype, shape and all elements are, bit for bit. Empty: there is none.
+        hash: Equal exactly if dtype, shape and all elements are, bit for bit. Empty: there is none.
         slice: The elements that were asked for, in one dimension. None: none were, or the bridge has no such dtype.
     """
 
     spec: str
     elements: int
     norm: float
-    least: float | None
-    most: float | None
+    min: float | None
+    max: float | None
     mean: float | None
     nans: int
     infs: int
-    digest: str
+    hash: str
     slice: Tensor | None
 
 

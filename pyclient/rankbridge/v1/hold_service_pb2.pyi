@@ -457,12 +457,12 @@ class InputSummary(google.protobuf.message.Message):
     SPEC_FIELD_NUMBER: builtins.int
     ELEMENTS_FIELD_NUMBER: builtins.int
     NORM_FIELD_NUMBER: builtins.int
-    LEAST_FIELD_NUMBER: builtins.int
-    MOST_FIELD_NUMBER: builtins.int
+    MIN_FIELD_NUMBER: builtins.int
+    MAX_FIELD_NUMBER: builtins.int
     MEAN_FIELD_NUMBER: builtins.int
     NANS_FIELD_NUMBER: builtins.int
     INFS_FIELD_NUMBER: builtins.int
-    DIGEST_FIELD_NUMBER: builtins.int
+    HASH_FIELD_NUMBER: builtins.int
     SLICE_FIELD_NUMBER: builtins.int
     spec: builtins.str
     """Dtype and shape, as torch writes them: "float32[4, 4]"."""
@@ -470,17 +470,17 @@ class InputSummary(google.protobuf.message.Message):
     """Number of elements."""
     norm: builtins.float
     """Euclidean norm. 0: without elements."""
-    least: builtins.float
+    min: builtins.float
     """The least. Not set: there is no finite element."""
-    most: builtins.float
-    """The most."""
+    max: builtins.float
+    """The largest."""
     mean: builtins.float
     """The mean."""
     nans: builtins.int
     """How many are NaN."""
     infs: builtins.int
     """How many are infinite."""
-    digest: builtins.str
+    hash: builtins.str
     """Equal exactly if dtype, shape and all elements are, bit for bit. Empty: it was not asked for, or the tensor has no summary,
     as sparse ones.
     """
@@ -494,22 +494,22 @@ class InputSummary(google.protobuf.message.Message):
         spec: builtins.str = ...,
         elements: builtins.int = ...,
         norm: builtins.float = ...,
-        least: builtins.float | None = ...,
-        most: builtins.float | None = ...,
+        min: builtins.float | None = ...,
+        max: builtins.float | None = ...,
         mean: builtins.float | None = ...,
         nans: builtins.int = ...,
         infs: builtins.int = ...,
-        digest: builtins.str = ...,
+        hash: builtins.str = ...,
         slice: rankbridge.v1.tensor_pb2.Tensor | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_least", b"_least", "_mean", b"_mean", "_most", b"_most", "least", b"least", "mean", b"mean", "most", b"most", "slice", b"slice"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_least", b"_least", "_mean", b"_mean", "_most", b"_most", "digest", b"digest", "elements", b"elements", "infs", b"infs", "least", b"least", "mean", b"mean", "most", b"most", "nans", b"nans", "norm", b"norm", "slice", b"slice", "spec", b"spec"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max", b"_max", "_mean", b"_mean", "_min", b"_min", "max", b"max", "mean", b"mean", "min", b"min", "slice", b"slice"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max", b"_max", "_mean", b"_mean", "_min", b"_min", "elements", b"elements", "hash", b"hash", "infs", b"infs", "max", b"max", "mean", b"mean", "min", b"min", "nans", b"nans", "norm", b"norm", "slice", b"slice", "spec", b"spec"]) -> None: ...
     @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_least", b"_least"]) -> typing.Literal["least"] | None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_max", b"_max"]) -> typing.Literal["max"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_mean", b"_mean"]) -> typing.Literal["mean"] | None: ...
     @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_most", b"_most"]) -> typing.Literal["most"] | None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_min", b"_min"]) -> typing.Literal["min"] | None: ...
 
 Global___InputSummary: typing_extensions.TypeAlias = InputSummary
 

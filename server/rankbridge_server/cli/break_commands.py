@@ -164,9 +164,9 @@ def _inputs(it: Inspection, start: int) -> Iterator[str]:
 
 def _summary(it: HeldInput) -> str:
     # Of two ranks whose summaries look alike, these say whether all elements are.
-    parts = [f"norm {it.norm:.6g}", f"digest {it.digest[:8]}"]
-    if it.least is not None and it.most is not None and it.mean is not None:
-        parts += [f"{it.least:.6g} to {it.most:.6g}", f"mean {it.mean:.6g}"]
+    parts = [f"norm {it.norm:.6g}", f"hash {it.hash[:8]}"]
+    if it.min is not None and it.max is not None and it.mean is not None:
+        parts += [f"{it.min:.6g} to {it.max:.6g}", f"mean {it.mean:.6g}"]
     parts += [f"{count} {name}" for count, name in ((it.nans, "NaN"), (it.infs, "Inf")) if count]
     return ", ".join(parts)
 

@@ -134,8 +134,8 @@ class HoldServicer(OfRank, stub.HoldServiceServicer):
 
 
 def _summarize(packed: pb.InputSummary, it: Summary) -> None:
-    packed.norm, packed.nans, packed.infs, packed.digest = it.norm, it.nans, it.infs, it.digest
-    for name, value in (("least", it.least), ("most", it.most), ("mean", it.mean)):
+    packed.norm, packed.nans, packed.infs, packed.hash = it.norm, it.nans, it.infs, it.digest
+    for name, value in (("min", it.least), ("max", it.most), ("mean", it.mean)):
         if value is not None:
             setattr(packed, name, float(value))
 

@@ -1242,12 +1242,12 @@ defmodule RankBridge.Proto.V1.InputSummary do
     * `spec` - Dtype and shape, as torch writes them: "float32[4, 4]".
     * `elements` - Number of elements.
     * `norm` - Euclidean norm. 0: without elements.
-    * `least` - The least. Not set: there is no finite element.
-    * `most` - The most.
+    * `min` - The least. Not set: there is no finite element.
+    * `max` - The largest.
     * `mean` - The mean.
     * `nans` - How many are NaN.
     * `infs` - How many are infinite.
-    * `digest` - Equal exactly if dtype, shape and all elements are, bit for bit. Empty: it was not asked for, or the tensor has no summary,
+    * `hash` - Equal exactly if dtype, shape and all elements are, bit for bit. Empty: it was not asked for, or the tensor has no summary,
       as sparse ones.
     * `slice` - The elements that were asked for, if the dtype is one of the bridge's.
   """
@@ -1261,12 +1261,12 @@ defmodule RankBridge.Proto.V1.InputSummary do
           spec: String.t(),
           elements: non_neg_integer(),
           norm: RankBridge.Protobuf.float_value(),
-          least: RankBridge.Protobuf.float_value() | nil,
-          most: RankBridge.Protobuf.float_value() | nil,
+          min: RankBridge.Protobuf.float_value() | nil,
+          max: RankBridge.Protobuf.float_value() | nil,
           mean: RankBridge.Protobuf.float_value() | nil,
           nans: non_neg_integer(),
           infs: non_neg_integer(),
-          digest: String.t(),
+          hash: String.t(),
           slice: V1.Tensor.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
@@ -1274,12 +1274,12 @@ defmodule RankBridge.Proto.V1.InputSummary do
   defstruct spec: "",
             elements: 0,
             norm: 0.0,
-            least: nil,
-            most: nil,
+            min: nil,
+            max: nil,
             mean: nil,
             nans: 0,
             infs: 0,
-            digest: "",
+            hash: "",
             slice: nil,
             __unknown_fields__: []
 
@@ -1296,12 +1296,12 @@ defmodule RankBridge.Proto.V1.InputSummary do
       Encode.implicit(0x0A, :string, message.spec),
       Encode.implicit(0x10, :uint64, message.elements),
       Encode.implicit(0x19, :double, message.norm),
-      Encode.optional(0x21, :double, message.least),
-      Encode.optional(0x29, :double, message.most),
+      Encode.optional(0x21, :double, message.min),
+      Encode.optional(0x29, :double, message.max),
       Encode.optional(0x31, :double, message.mean),
       Encode.implicit(0x38, :uint64, message.nans),
       Encode.implicit(0x40, :uint64, message.infs),
-      Encode.implicit(0x4A, :string, message.digest),
+      Encode.implicit(0x4A, :string, message.hash),
       Encode.optional(0x52, {:message, V1.Tensor}, message.slice),
       Encode.unknown(message.__unknown_fields__)
     ]
@@ -1329,11 +1329,11 @@ defmodule RankBridge.Proto.V1.InputSummary do
   end
 
   def __put__(message, 4, 1, raw, _depth) do
-    %{message | least: Decode.value(:double, raw)}
+    %{message | min: Decode.value(:double, raw)}
   end
 
   def __put__(message, 5, 1, raw, _depth) do
-    %{message | most: Decode.value(:double, raw)}
+    %{message | max: Decode.value(:double, raw)}
   end
 
   def __put__(message, 6, 1, raw, _depth) do
@@ -1349,7 +1349,7 @@ defmodule RankBridge.Proto.V1.InputSummary do
   end
 
   def __put__(message, 9, 2, raw, _depth) do
-    %{message | digest: Decode.value(:string, raw)}
+    %{message | hash: Decode.value(:string, raw)}
   end
 
   def __put__(message, 10, 2, raw, depth) do
@@ -1378,12 +1378,12 @@ defmodule RankBridge.Proto.V1.InputSummary do
       {1, :spec, :string, :implicit},
       {2, :elements, :uint64, :implicit},
       {3, :norm, :double, :implicit},
-      {4, :least, :double, :optional},
-      {5, :most, :double, :optional},
+      {4, :min, :double, :optional},
+      {5, :max, :double, :optional},
       {6, :mean, :double, :optional},
       {7, :nans, :uint64, :implicit},
       {8, :infs, :uint64, :implicit},
-      {9, :digest, :string, :implicit},
+      {9, :hash, :string, :implicit},
       {10, :slice, {:message, V1.Tensor}, :optional}
     ]
   end
