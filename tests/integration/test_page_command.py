@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,6 +70,18 @@ def test_ranks_are_asked_while_a_browser_looks_and_not_otherwise(fake4: RunningG
             reader.stdin.close()
             reader.wait(TIMEOUT_S)
         until(lambda: _watches(gang) == 0)
+
+
+def test_an_interrupt_ends_it_at_once_and_the_stream_of_its_browser(fake4: RunningGang) -> None:
+    command = [RANKBRIDGE, "page", "--listen", "127.0.0.1:0", "--endpoints", str(fake4.endpoints_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as page:
+        assert page.stdout
+        at = page.stdout.readline().split()[1]
+        with urlopen(f"{at}events", timeout=TIMEOUT_S) as stream:
+            assert stream.readline().startswith(b"data: ")
+            page.send_signal(signal.SIGINT)
+            assert page.wait(TIMEOUT_S) == 130
+            stream.read()
 
 
 def test_who_may_only_observe_sees_ranks_and_no_tensors(running: RunningGang, tmp_path: Path) -> None:

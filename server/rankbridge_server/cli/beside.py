@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,11 +24,16 @@ def ready(command: str, url: str) -> None:
 
 
 def wait(stdin: bool) -> None:
-    """Waits for ever, or until standard input is closed."""
-    if not stdin:
-        while True:
-            signal.pause()
-    select.select([sys.stdin], [], [])
+    """Waits until an interrupt, or until standard input is closed."""
+    awake, wake = socket.socketpair()
+    with awake, wake:
+        wake.setblocking(False)
+        # An interrupt that comes just before the wait would not end it otherwise.
+        signal.set_wakeup_fd(wake.fileno())
+        try:
+            select.select([awake, *([sys.stdin] if stdin else [])], [], [])
+        finally:
+            signal.set_wakeup_fd(-1)
 
 
 @contextmanager
