@@ -698,7 +698,7 @@ class GetEvidenceResponse(google.protobuf.message.Message):
 
     @property
     def record(self) -> Global___GetRecordResponse:
-        """Its last operations, at most 1,000."""
+        """Its last operations, at most 1,000; where ranks are few, at most 8,000 of all ranks."""
 
     @property
     def activity(self) -> rankbridge.v1.error_pb2.Activity:

@@ -10,12 +10,12 @@ from ..core.activity import Doing
 from .conditions import gil_holder
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Evidence, Group, Process, RankEvidence, Thread
-from .stacks import is_users
+from .stacks import is_ours, is_users
 from .testimony import Admission, Operation, Silence, Testimony
 from .verdict import Condition
 
-_HISTORY = 64
-"""Operations of each group that all members have done."""
+_HISTORY, _MOST_CALLS = 64, 32_000
+"""Operations of each group that all members have done: at least so many, and more where ranks are few."""
 
 _Key = tuple[str, int, int]
 """Group, generation and number of an operation that was admitted: of all members, the same one."""
@@ -150,7 +150,8 @@ def _done_by_all(
     for (group, _, _), by_rank in sorted(_went_well(operations).items()):
         if by_rank.keys() == {*groups.get(group, ())}:
             found[group].append(by_rank)
-    return {group: them[-_HISTORY:] for group, them in found.items()}
+    most = max(_HISTORY, _MOST_CALLS // max(1, len(operations)))
+    return {group: them[-most:] for group, them in found.items()}
 
 
 def _lateness(operations: Mapping[int, Sequence[Operation]]) -> dict[int, float]:
@@ -230,8 +231,8 @@ def _of_the_user(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
     if not threads:
         return ()
     frames = threads[0].frames
-    ours = next((at for at, it in enumerate(frames) if "/rankbridge_server/" in it.file), len(frames))
-    return (replace(threads[0], frames=frames[:ours]), *threads[1:])
+    outermost = next((at for at in reversed(range(len(frames))) if not is_ours(frames[at])), len(frames) - 1)
+    return (replace(threads[0], frames=frames[: outermost + 1]), *threads[1:])
 
 
 def group_of(name: str, ranks: Iterable[int]) -> Group:

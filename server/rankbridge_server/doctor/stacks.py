@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from .evidence import Frame, RankEvidence, Thread
 
 _LAUNCHER = ("/torch/distributed/elastic/", "/torch/distributed/run.py", "/torch/distributed/launcher/")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<frozen |^<__array_function__")
+_LIBRARY = re.compile(
+    r"/rankbridge_server/|/(?:site|dist)-packages/|/lib/python3|^<frozen |^<__array_function__"
+)
 _STANDARD = re.compile(r"/lib/python3\.\d+/(?!(?:site|dist)-packages/)|^<frozen ")
 _TEARDOWN = {"destroy_process_group", "_shutdown", "_exit_function", "_run_exitfuncs", "shutdown_default_pg"}
 _BEGINS = {"<module>", "_run_module_as_main"}
@@ -20,12 +22,19 @@ def is_distributed(frame: Frame) -> bool:
     return "/torch/distributed/" in frame.file and not any(it in frame.file for it in _LAUNCHER)
 
 
+def is_ours(frame: Frame) -> bool:
+    """Whether it is of a rank, which calls the user's functions in a thread of its own."""
+    return "/rankbridge_server/" in frame.file or frame.file.endswith("/threading.py")
+
+
 def in_collective(thread: Thread) -> Frame | None:
     """The frame of torch.distributed in which it waits; None if its own code or another library has the last word."""
     for frame in thread.frames:
         if is_distributed(frame):
             return None if frame.name in _TEARDOWN else frame
-        if not (_STANDARD.search(frame.file) or "/site-packages/torch/" in frame.file):
+        # torch may wait by a store of the rank's.
+        passes = _STANDARD.search(frame.file) or "/site-packages/torch/" in frame.file or is_ours(frame)
+        if not passes:
             return None
     return None
 
@@ -71,7 +80,7 @@ def in_teardown(rank: RankEvidence) -> bool:
 
 def is_users(frame: Frame) -> bool:
     """Whether it is of the user's own code: of no library, and not ours."""
-    return not _LIBRARY.search(frame.file) and "/rankbridge_server/" not in frame.file
+    return not _LIBRARY.search(frame.file)
 
 
 def own(frames: Sequence[Frame]) -> tuple[Frame, ...]:

@@ -34,7 +34,8 @@ from .wire.torch_states import pack_torch_state
 
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
-_MOST_OPERATIONS = 1_000
+_MOST_OPERATIONS, _MOST_OF_ALL = 1_000, 8_000
+"""Of a rank, and of all ranks: where these are few, each gives more."""
 _MOST_INSIDE = 16
 """Ranks that do not answer whose stacks are read: each takes 0.1 s."""
 
@@ -95,10 +96,11 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         if self._rank.user_thread() != user:
             user, at_first = self._rank.user_thread(), None
         rank = self._described.DescribeRank(rank_pb.DescribeRankRequest(), context)
+        most = max(_MOST_OPERATIONS, _MOST_OF_ALL // max(1, rank.world_size))
         return pb.GetEvidenceResponse(
             rank=rank,
             pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
-            record=self.GetRecord(pb.GetRecordRequest(limit=_MOST_OPERATIONS), context),
+            record=self.GetRecord(pb.GetRecordRequest(limit=most), context),
             activity=pack_activity(self._rank.activity()),
             stacks=pb.GetStacksResponse(threads=_stacks(first=user)),
             before=before,

@@ -102,6 +102,28 @@ def other_op(rank: Rank) -> None:
     rank.run(step)
 
 
+def other_order(rank: Rank) -> None:
+    first, second = rank.tensor(4), rank.tensor(4)
+
+    def step(it: int) -> None:
+        rank.next_batch()
+        if rank.is_hit(it):
+            rank.hit()
+            reduce_second()
+            reduce_first()
+        else:
+            reduce_first()
+            reduce_second()
+
+    def reduce_first() -> None:
+        rank.client.all_reduce(first, in_place=True)
+
+    def reduce_second() -> None:
+        rank.client.all_reduce(second, in_place=True)
+
+    rank.run(step)
+
+
 def other_dim(rank: Rank) -> None:
     square = rank.client.create("float32", [4, 4])
 

@@ -81,6 +81,22 @@ def p2p_never_sent(rank: Rank) -> None:
     rank.run(step)
 
 
+def p2p_work(rank: Rank) -> None:
+    """The victim stalls before its isend; its partner waits for an irecv, and all others for the partner."""
+
+    def step(it: int) -> None:
+        rank.next_batch()
+        if rank.is_hit(it):
+            rank.client.call("stall", "asleep")
+        if rank.is_victim:
+            rank.client.isend(rank.batch, dst_rank_in_group=rank.plan.partner).wait()
+        elif rank.is_partner:
+            rank.client.irecv(src_rank_in_group=rank.plan.victim, expected=rank.batch).wait()
+        rank.all_reduce()
+
+    rank.run(step)
+
+
 def p2p_and_collective(rank: Rank) -> None:
     def step(it: int) -> None:
         rank.next_batch()

@@ -26,6 +26,7 @@ def _as_in_jobs(name: str, *conditions: Condition) -> Program:
 _LIKE_JOBS = (
     *(it for it in STALLS if it not in ("gil", "gil_in_thread", "stopped", "store")),
     *("moving_threads", "in_subgroup", "in_objects", "in_ddp", "two_asleep", "p2p_never_sent", "killed"),
+    *("p2p_work", "other_order"),
     *("other_collective", "extra_barrier", "half_and_half", "other_root", "other_shape", "other_dtype"),
     *("other_op", "swallowed", "two_groups", "p2p_tag", "p2p_peer", "p2p_and_collective", "p2p_size"),
     *("slow_rank", "busy_rank"),
@@ -34,6 +35,7 @@ _RIGHT_LIKE_JOBS = tuple(it.name for it in JOBS.values() if it.is_right)
 FAULTS = (
     *(_as_in_jobs(it) for it in _LIKE_JOBS),
     *(_as_in_jobs(it, *_GONE) for it in ("gil", "gil_in_thread", "stopped")),
+    _as_in_jobs("store", Condition.LOCK),
     _as_in_jobs("raises", Condition.IDLE),
     _as_in_jobs("fewer_steps", Condition.IDLE),
     late("stuck_controller", "a controller that calls no more", Condition.IDLE),

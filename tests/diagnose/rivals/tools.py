@@ -2,10 +2,11 @@
 
 - Whatever error a run prints counts as detected, also torch's plain timeout, which names nobody. Which rank torchrun
   has seen fail first is not read: it is torchrun's, and is the first to give up as often as the first to go wrong.
-- What ranks print is taken together: each statement that a rank asks for something is believed, and if more than half
-  of the ranks ask for the same, the others are to blame, as the doctor has it. The tools leave that to the reader.
-- Rank 0's list of who has not come counts as the blame. If rank 0 says nothing, and all that speak had errors while
-  they waited for one rank, this one counts.
+- What ranks print is taken together: what a rank says that it asks for itself is believed, of a rank that says nothing
+  what others say of it. If more than half of the ranks ask for the same, the others are to blame, as the doctor has it.
+  The tools leave that to the reader.
+- Rank 0's list of who has not come counts as the blame. If rank 0 has no error, and all that have one had it while they
+  waited for rank 0, rank 0 counts.
 - Of torchfrtrace's statements the first counts; a person would have to choose.
 - A tool has no notion of what a rank does instead: that is not asked of it.
 """
@@ -34,9 +35,10 @@ class Tool(StrEnum):
 
 
 _MISSED = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier in \d+ ms")
-_WAITED = re.compile(r"received errors while waiting for send/recv from rank (\d+)")
+_WAITED = re.compile(r"received errors while waiting for send/recv from rank 0")
+_LEADER = re.compile(r"^\[rank0\]: \w*Error", re.MULTILINE)
 _RUNS = re.compile(
-    r"[Rr]ank (\d+) is running collective: CollectiveFingerPrint\((?:SequenceNumber=\d+, )?OpType=(\w+)"
+    r"(R|but R)ank (\d+) is running collective: CollectiveFingerPrint\((?:SequenceNumber=\d+,? ?)?OpType=(\w+)"
     r"(?:, TensorShape=\[([^\]]*)\])?(?:, TensorDtypes=(\w+))?"
 )
 _FAILED = re.compile(r"\w*Error: |Timed out waiting|DistBackendError|exitcode +: -\d+")
@@ -46,16 +48,16 @@ _ASKED_KINDS = (Kind.MISMATCH_KIND, Kind.MISMATCH_SHAPE, Kind.MISMATCH_DTYPE)
 def words_of_job(output: str, size: int) -> Said:
     """What the output of a job says, under DETAIL or with monitored_barrier."""
     asked: dict[int, tuple[str | None, ...]] = {}
-    for rank, kind, shape, dtype in _RUNS.findall(output):
-        asked[int(rank)] = (kind, shape, dtype)
+    # Of itself first.
+    for _, rank, kind, shape, dtype in sorted(_RUNS.findall(output), key=lambda it: it[0] != "R"):
+        asked.setdefault(int(rank), (kind, shape, dtype))
     if len(set(asked.values())) > 1:
         return _disagreement(asked, size)
     missed = {int(it) for found in _MISSED.findall(output) for it in found.split(",")}
     if missed:
         return Said(Kind.NEVER_CALLED, frozenset(missed))
-    waited = {int(it) for it in _WAITED.findall(output)}
-    if len(waited) == 1:
-        return Said(Kind.NEVER_CALLED, frozenset(waited))
+    if _WAITED.search(output):
+        return Said(Kind.NEVER_CALLED, frozenset() if _LEADER.search(output) else frozenset({0}))
     return _failure(output)
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
+from tests.support.local_gang import LocalGang
 
+from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.record import MAX_WATCHES, Record
 from rankbridge_server.core.task import Task
 
@@ -89,3 +93,20 @@ def test_watches_are_counted_and_end_with_the_record() -> None:
         assert not any(it.wait(30.0) for it in watches)
     with record.watch(None, 0) as late:
         assert not late.wait(30.0)
+
+
+def test_an_operation_has_the_same_number_on_all_members_and_what_failed_does_not_count() -> None:
+    gang = LocalGang(3)
+    shapes = [gang.full_on(rank, 1.0, (2 + (rank == 2),)) for rank in range(3)]
+    gang.run(barrier, [Barrier()] * 3)
+    gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, True) for it in shapes])
+    gang.run(barrier, [Barrier()] * 3)
+    gang.run(barrier, [Barrier()] * 3)
+    for rank in gang.ranks:
+        numbers = [(it.place.operation, it.sequence, it.code is None) for it in rank.recorded()]
+        assert numbers == [
+            ("barrier", 0, True),
+            ("all_reduce", 1, False),
+            ("barrier", 1, True),
+            ("barrier", 2, True),
+        ]

@@ -9,9 +9,11 @@ from tests.support.testimonies import (
     IN_FUNCTION,
     NOW,
     SIZE,
+    done,
     judged,
     operation,
     rank,
+    waiting_for,
 )
 
 from rankbridge_server.core.activity import Activity, Doing
@@ -132,3 +134,45 @@ def test_a_rank_that_has_returned_while_others_wait_in_torch_is_idle() -> None:
     left = replace(left, activity=Activity(doing=Doing.IDLE, seconds=9.0))
     verdict = judged([*[in_torch(it, 7, pending=True) for it in range(3)], left])
     assert [(it.rank, it.condition) for it in verdict.culprits] == [(3, Condition.IDLE)]
+
+
+IN_STORE = (
+    Frame(name="Condition.wait", file="/usr/lib/python3.11/threading.py", line=331),
+    Frame(name="Store._ask", file="/venv/rankbridge_server/job/torch_store.py", line=60),
+)
+CALLED = (
+    Frame(name="train", file="/job/app.py", line=20),
+    Frame(name="Run._call", file="/venv/rankbridge_server/core/functions/run.py", line=80),
+    Frame(name="Thread.run", file="/usr/lib/python3.11/threading.py", line=982),
+)
+NEW_GROUP = Frame(
+    name="new_group", file="/venv/site-packages/torch/distributed/distributed_c10d.py", line=5000
+)
+
+
+def waiting_in(*frames: Frame) -> testimony.Testimony:
+    thread = Thread(name="functions", frames=(*IN_STORE, *frames, *CALLED))
+    return rank(3, running(3, ended=None), process=AWAKE, threads=(thread,), still=True)
+
+
+def test_where_a_rank_waits_by_its_own_store_the_line_of_the_user_is_shown() -> None:
+    (culprit,) = judged(waiting_for(waiting_in())).culprits
+    assert (culprit.rank, culprit.condition) == (3, Condition.LOCK)
+    assert list(map(str, culprit.stack)) == ["Condition.wait threading.py:331", "train app.py:20"]
+
+
+def test_a_rank_that_torch_lets_wait_by_the_store_waits_itself_and_is_not_blamed() -> None:
+    verdict = judged(waiting_for(waiting_in(NEW_GROUP)))
+    assert (verdict.kind, verdict.culprits) == (Kind.UNKNOWN, ())
+
+
+def test_another_order_is_seen_though_the_gang_has_done_much_since() -> None:
+    def history(swapped: bool) -> list[Operation]:
+        lines = [("a.py:1", "a.py:2")] * 300
+        if swapped:
+            lines[20] = ("a.py:2", "a.py:1")
+        sites = [site for pair in lines for site in pair]
+        return [replace(done(it, 700.0 - it), site=site) for it, site in enumerate(sites)]
+
+    verdict = judged([rank(it, *history(it == 2)) for it in range(SIZE)])
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.ORDER, [2])

@@ -21,6 +21,7 @@ def mismatch(mine: str, theirs: str) -> str:
     return f"RuntimeError: Detected mismatch between collectives on ranks. R{mine}, but R{theirs}.Collectives differ in"
 
 
+BARRIERS = "ank {} is running collective: CollectiveFingerPrint(SequenceNumber=8OpType=BARRIER)"
 BARRIER = """[rank0]: RuntimeError: [Rank 0]: Ranks 2 failed to pass monitoredBarrier in 4000 ms
 [rank1]: RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv \
 from rank 0. Please check rank 0 logs for faulty rank."""
@@ -32,6 +33,17 @@ from rank 0. Please check rank 0 logs for faulty rank."""
         (BARRIER, Said(Kind.NEVER_CALLED, frozenset({2}))),
         (BARRIER.replace("Ranks 2", "Ranks 2, 3"), Said(Kind.NEVER_CALLED, frozenset({2, 3}))),
         (BARRIER.splitlines()[1], Said(Kind.NEVER_CALLED, frozenset({0}))),
+        (
+            f"{BARRIER.splitlines()[1]}\n[rank0]: RuntimeError: Timed out waiting 4000ms for recv operation",
+            Said(Kind.NEVER_CALLED),
+        ),
+        (
+            "\n".join(
+                [mismatch(asks(it, "ALLREDUCE"), BARRIERS.format(2)) for it in (0, 1, 3)]
+                + [mismatch(BARRIERS.format(2), BARRIERS.format(0).replace("BARRIER", "GATHER"))]
+            ),
+            Said(Kind.MISMATCH_KIND, frozenset({2}), (frozenset({2}), frozenset({0, 1, 3}))),
+        ),
         (
             "RuntimeError: Timed out waiting 4000ms for recv operation to complete",
             Said(Kind.UNKNOWN, detected=True),

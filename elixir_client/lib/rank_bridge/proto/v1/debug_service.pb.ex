@@ -1672,7 +1672,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
 
     * `rank` - What it is, and the state of its generation.
     * `pending` - What it has accepted and not answered, and for whom the groups wait that it leads.
-    * `record` - Its last operations, at most 1,000.
+    * `record` - Its last operations, at most 1,000; where ranks are few, at most 8,000 of all ranks.
     * `activity` - What it does.
     * `stacks` - Its stacks at the second look, that of `user_thread` first.
     * `before` - Its process at the first look.
