@@ -15,13 +15,13 @@ from ...core.printable import lines
 from ..beside import ready, wait
 from ..gangs import NoGang, arguments, gang_options, target
 from ..options import FILE, Command, Option, Options, address
-from .browsers import Browsers
-from .model import Model
-from .server import Server
-from .source import Source
 
 if TYPE_CHECKING:
     from rankbridge import AsyncGang
+
+    from .model import Model
+    from .server import Server
+    from .source import Source
 
 TIMEOUT_S = 3.0
 BAD = 2
@@ -50,6 +50,9 @@ def _run(options: Options) -> int:
 
 
 def _server(options: Options, model: Model, source: Source) -> Server:
+    from .browsers import Browsers
+    from .server import Server
+
     try:
         return Server(options.listen, Browsers(model, source), source)
     except OSError as error:
@@ -59,6 +62,7 @@ def _server(options: Options, model: Model, source: Source) -> Server:
 def _of_gang(options: Options) -> tuple[Model, Source]:
     """The state of the gang that the options name. Raises NoGang."""
     from .gang_source import GangSource
+    from .model import Model
 
     where, given = target(options), arguments(options)
 
@@ -75,6 +79,7 @@ def _of_gang(options: Options) -> tuple[Model, Source]:
 def _of_folder(folder: Path) -> tuple[Model, Source]:
     """The state of a job, from the folder of `rankbridge watch`. Raises NoGang."""
     from .folder_source import FolderSource
+    from .model import Model
 
     if not folder.is_dir():
         raise NoGang(f"{folder} is no folder: name the one that `rankbridge watch --record` writes")
