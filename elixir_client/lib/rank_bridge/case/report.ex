@@ -13,8 +13,8 @@ defmodule RankBridge.Case.Report do
 
   # A rank that does not answer by then is said to be silent.
   @patience 2_000
-  # Seconds. A test that fails has seldom waited for long.
-  @stuck_after 0.1
+  # Seconds. A test that fails has seldom waited for long. Ranks that have done little yet have 2.5 times as long.
+  @stuck_after 0.04
 
   @doc "Asks the ranks of a test. nil: it has none."
   @spec of(Lent.t() | nil) :: t()
