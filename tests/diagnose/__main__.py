@@ -20,7 +20,7 @@ from tests.diagnose.recorded import anonymous, name
 from tests.diagnose.results import Results
 from tests.diagnose.rivals.run import tell
 from tests.diagnose.rivals.table import tables
-from tests.diagnose.rivals.tools import Tool
+from tests.diagnose.rivals.tools import Tool, in_favour
 from tests.diagnose.run import diagnose
 from tests.diagnose.said import Said
 from tests.diagnose.score import Score, row, score
@@ -89,7 +89,10 @@ def _told(program: Program, seed: int, options: argparse.Namespace) -> dict[str,
         print(f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s", flush=True)
         if options.show:
             print(it.output, flush=True)
-    return {str(tool): score(bare, plan, it.said, it.seconds) for tool, it in told.items()}
+    return {
+        str(tool): score(bare, plan, in_favour(program, plan, it.said), it.seconds)
+        for tool, it in told.items()
+    }
 
 
 def _scores(program: Program, variant: Variant, options: argparse.Namespace, results: Results) -> list[Score]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from .options import Options
 
 if TYPE_CHECKING:
     import rankbridge
+
+_SOON_S = 1.0
+"""Within which ranks answer that do not keep silent."""
 
 
 def is_gang(options: Options) -> bool:
@@ -35,12 +39,19 @@ def verdict_on(options: Options) -> Verdict:
 
     Where ranks say too little, as one that does not answer, their processes are looked at as those of any job.
     """
-    with connected(options) as gang:
+    outside = None
+    with connected(options) as gang, ThreadPoolExecutor(1) as pool:
         if options.bundle is not None:
             options.bundle.write_text(gang.evidence() + "\n")
-        verdict = in_doctors_words(gang.diagnose(patience=options.patience))
+        asked = pool.submit(gang.diagnose, patience=options.patience)
+        answered = bool(wait([asked], _SOON_S).done)
+        if not answered:
+            outside = _from_outside(options)
+        verdict = in_doctors_words(asked.result())
     silent = any(it.condition is Condition.SILENT for it in verdict.culprits)
-    return (_from_outside(options) if silent or verdict.kind is Kind.UNKNOWN else None) or verdict
+    if not silent and verdict.kind is not Kind.UNKNOWN:
+        return verdict
+    return (_from_outside(options) if answered else outside) or verdict
 
 
 def _from_outside(options: Options) -> Verdict | None:

@@ -7,6 +7,7 @@
   The tools leave that to the reader.
 - Rank 0's list of who has not come counts as the blame. If rank 0 has no error, and all that have one had it while they
   waited for rank 0, rank 0 counts.
+- Where nobody is to blame, as in a circle, who names exactly its ranks, or one side, has named the right ones.
 - Of torchfrtrace's statements the first counts; a person would have to choose.
 - A tool has no notion of what a rank does instead: that is not asked of it.
 """
@@ -15,8 +16,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from enum import StrEnum
 
+from tests.diagnose.faults import Program
+from tests.diagnose.plan import Plan
 from tests.diagnose.said import Said
 
 from rankbridge_server.doctor.verdict import Kind
@@ -32,6 +36,13 @@ class Tool(StrEnum):
     TORCHFRTRACE = "torchfrtrace"
     DOCTOR = "rankbridge doctor"
     """In the same run as torchfrtrace, under `rankbridge watch`."""
+
+
+def in_favour(program: Program, plan: Plan, said: Said) -> Said:
+    """The same, if ranks that nobody may blame were named for what they are: those of the circle, or of a side."""
+    if said.blamed and said.blamed == program.involved(plan):
+        return replace(said, blamed=frozenset(), sides=(said.blamed,))
+    return said
 
 
 _MISSED = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier in \d+ ms")

@@ -1,8 +1,11 @@
 """What torch's own tools print, as they print it, and how it is read."""
 
 import pytest
-from tests.diagnose.rivals.tools import words_of_job, words_of_torchfrtrace
+from tests.diagnose.faults import PROGRAMS
+from tests.diagnose.plan import Plan
+from tests.diagnose.rivals.tools import in_favour, words_of_job, words_of_torchfrtrace
 from tests.diagnose.said import Said
+from tests.diagnose.score import score
 
 from rankbridge_server.doctor.verdict import Kind
 
@@ -68,6 +71,18 @@ from rank 0. Please check rank 0 logs for faulty rank."""
 )
 def test_the_output_of_a_job_is_read_in_the_tools_favour(output: str, said: Said) -> None:
     assert words_of_job(output, SIZE) == said
+
+
+def test_who_names_both_ranks_of_a_circle_has_named_the_right_ones() -> None:
+    program = PROGRAMS["two_groups"]
+    plan = Plan.drawn(program.name, 0)
+    both = frozenset({plan.victim, plan.partner})
+    found = score(program, plan, in_favour(program, plan, Said(Kind.NEVER_CALLED, both)), 0.0)
+    assert (found.exact, found.false_blame, found.right_kind) == (True, False, False)
+    one = score(
+        program, plan, in_favour(program, plan, Said(Kind.NEVER_CALLED, frozenset({plan.victim}))), 0.0
+    )
+    assert (one.exact, one.false_blame) == (False, True)
 
 
 MISSING = """Not all ranks joining collective, sequence number: 10
