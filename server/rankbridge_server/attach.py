@@ -41,11 +41,17 @@ def main(arguments: list[str]) -> dict[str, Any]:
         metavar="FILE",
         help="the gang's tokens (default: $RANKBRIDGE_TOKEN_FILE, else new ones)",
     )
+    parser.add_argument(
+        "--observe",
+        metavar="FOLDER",
+        help="the ranks of this host serve those who may only observe in FOLDER as well: doctor, page and top, with "
+        "--endpoints FOLDER/gang.json",
+    )
     parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is the name of a module")
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
-    attach(options.endpoints_file, name=options.name, token_file=options.token_file)
+    attach(options.endpoints_file, name=options.name, token_file=options.token_file, observe=options.observe)
     sys.argv = [options.script, *options.arguments]
     if options.is_module:
         return runpy.run_module(options.script, run_name="__main__", alter_sys=True)

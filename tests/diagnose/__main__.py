@@ -18,7 +18,7 @@ from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
 from tests.diagnose.results import Results
-from tests.diagnose.rivals.run import tell
+from tests.diagnose.rivals.run import ask_each
 from tests.diagnose.rivals.table import tables
 from tests.diagnose.rivals.tools import Tool, in_favour
 from tests.diagnose.run import diagnose
@@ -71,7 +71,7 @@ def _rivals(options: argparse.Namespace, results: Results) -> None:
     for program in (faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS):
         rows = []
         for seed in range(options.first, options.first + options.seeds):
-            run = partial(_told, program, seed, options)
+            run = partial(_scores_of_rivals, program, seed, options)
             rows.append(results.of(f"{program.name} rivals {seed}", run))
         found.append((program, [{Tool(name): it for name, it in row.items()} for row in rows]))
     text = tables(found)
@@ -80,18 +80,18 @@ def _rivals(options: argparse.Namespace, results: Results) -> None:
         _insert(options.write, "rivals", text)
 
 
-def _told(program: Program, seed: int, options: argparse.Namespace) -> dict[str, Score]:
+def _scores_of_rivals(program: Program, seed: int, options: argparse.Namespace) -> dict[str, Score]:
     plan = Plan.drawn(program.name, seed)
     bare = replace(program, conditions=frozenset())
-    told = tell(program, seed)
-    for tool, it in told.items():
+    answers = ask_each(program, seed)
+    for tool, it in answers.items():
         blamed = sorted(it.said.blamed)
         print(f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s", flush=True)
         if options.show:
             print(it.output, flush=True)
     return {
         str(tool): score(bare, plan, in_favour(program, plan, it.said), it.seconds)
-        for tool, it in told.items()
+        for tool, it in answers.items()
     }
 
 

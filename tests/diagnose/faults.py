@@ -43,7 +43,7 @@ class Program:
     involved: Callable[[Plan], set[int]] = _nobody
     """Where nobody is to blame: the ranks of the circle, or of both sides."""
     variants: frozenset[Variant] = JOBS
-    """Where it runs, and can be told: of a job that nobody prepared, if it hangs, and what differs can be seen."""
+    """The variants in which it runs. In a job that nobody prepared: if it hangs, and what differs can be seen."""
     later_s: float = 3.0
     """When the doctor is called, after the fault has begun."""
     ends: bool = False

@@ -323,7 +323,7 @@ def test_the_command_holds_shows_and_lets_go(running: RunningGang, gang: Gang) -
         it.say("jump")
         it.up_to("no command 'jump'; there are: held, inspect")
         it.say("continue")
-        it.up_to("1 calls let go")
+        it.up_to("let go: 1")
         assert [each[2] for each in stepping.result()] == [9.0] * SIZE
         it.say("quit")
         assert it.process.wait(WAIT_S) == 0

@@ -270,7 +270,7 @@ class Pool:
         gang.end()
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Ends every browser's stream."""
         while self._gangs:
             self._gangs.popitem()[1].end()
 

@@ -19,7 +19,7 @@ _TOGETHER_S = 10.0
 
 
 class BadCommand(Exception):
-    """A line that is no command; says what is."""
+    """A line that is not a command. The message lists the commands."""
 
 
 class Answer(NamedTuple):
@@ -85,7 +85,7 @@ def _let_go(how: Callable[[Hold, str], int], takes_text: bool) -> Callable[[Hold
         if not takes_text:
             _nothing(rest)
         calls = how(hold, rest)
-        return Answer([f"{calls} calls let go"], {"let_go": calls})
+        return Answer([f"let go: {calls}"], {"let_go": calls})
 
     return command
 

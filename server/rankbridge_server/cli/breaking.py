@@ -40,7 +40,7 @@ def _run(options: Options) -> int:
 
 
 class _Session:
-    """A breakpoint, followed by who types commands."""
+    """A breakpoint, and the person who types commands for it."""
 
     def __init__(self, hold: Hold, as_json: bool) -> None:
         self._hold = hold
@@ -51,7 +51,7 @@ class _Session:
         self._ended: set[int] = set()
 
     def follow(self) -> None:
-        """Says what is held, and does what is typed, until the input ends or says quit, or no rank has it any more."""
+        """Prints what is held and runs what is typed, until the input ends, says quit, or no rank is left."""
         ranks = self._hold.ranks
         self._say([f"set on {rank_intervals(ranks)}"], {"set": list(ranks)})
         while len(self._ended) < len(ranks):
@@ -81,7 +81,7 @@ class _Session:
                 self._say([f"rank {rank} has the breakpoint no more: {why}"], {"ended": rank, "error": why})
 
     def _obey(self, line: str) -> bool:
-        """Does what a line says. Returns whether to go on."""
+        """Runs the command of a line. Returns whether to go on."""
         from rankbridge import RankBridgeError
 
         try:

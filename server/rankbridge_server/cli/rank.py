@@ -36,7 +36,7 @@ from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .progress import progress
-from .settings import LOAD, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, OBSERVE, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import WHO, JobTokens, of_ranks, tokens_options
 
@@ -122,6 +122,7 @@ def _serve(
         logs=logs_of(options),
         metrics=options.metrics is not None,
         load=tuple(options.load),
+        observe=options.observe,
     )
     identity = Identity(
         rank=launched.rank,
@@ -330,6 +331,7 @@ COMMAND = Command(
         ),
         LOAD,
         METRICS,
+        OBSERVE,
         *limits_options(),
         *logs_options("info"),
         *tls_options(),

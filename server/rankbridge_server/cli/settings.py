@@ -28,6 +28,14 @@ PRELOAD = Option(
     "that takes another's place; it must start no threads; may be given more than once",
 )
 
+OBSERVE = Option(
+    "--observe",
+    type=FILE,
+    metavar="FOLDER",
+    help="serve the ranks of this host on unix sockets in FOLDER as well, at which callers may only observe, as "
+    "doctor, page and top do with --endpoints FOLDER/gang.json. Who may enter it may call; a new FOLDER is yours alone",
+)
+
 OF_RANK = "Limits of each rank"
 LINKS = "Control links"
 

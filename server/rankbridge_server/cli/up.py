@@ -35,7 +35,7 @@ from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
-from .settings import LOAD, PRELOAD, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, OBSERVE, PRELOAD, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import given, tokens_options
 
@@ -138,6 +138,7 @@ def _up(
             logs=logs_of(options),
             metrics=options.metrics is not None,
             load=tuple(options.load),
+            observe=options.observe,
         )
 
     fake = options.backend == "fake"
@@ -272,6 +273,7 @@ COMMAND = Command(
         LOAD,
         PRELOAD,
         METRICS,
+        OBSERVE,
         Option(
             "--page",
             type=address,

@@ -95,7 +95,7 @@ def left_by_failure(testimonies: Sequence[Testimony], at: float, found: Verdict)
 
 
 def _parts(testimonies: Sequence[Testimony], one: Operation) -> Mapping[int, Operation]:
-    """What each member has recorded of the same failure, of which all are told alike, also if they gave other ids."""
+    """What each member has recorded of the same failure: its message is the same, also where its id differs."""
     found = {}
     for it in testimonies:
         for operation in reversed(it.operations):
@@ -114,7 +114,7 @@ def _mismatch(
         by_contract[it.contract].append(rank)
     if len(by_contract) < 2:
         # The others have recorded it under other ids: what the ruling said is all that is known.
-        return _told(one, Kind.MISMATCH_TERMS, ago)
+        return _from_message(one, Kind.MISMATCH_TERMS, ago)
     ordered = sorted(by_contract.items(), key=lambda it: (-len(it[1]), it[1]))
     sides = tuple(
         Side(ranks=tuple(ranks), what=what or "nothing", sites=_sites(parts[it] for it in ranks))
@@ -155,7 +155,9 @@ def _missing(one: Operation, members: tuple[int, ...], parts: Mapping[int, Opera
     missing = sorted({*members} - parts.keys())
     # Of a send or a receive, only its own end has recorded it.
     if not one.contract.startswith(one.kind) or not missing:
-        return _told(one, Kind.P2P_UNMATCHED if one.kind in ("send", "recv") else Kind.NEVER_CALLED, ago)
+        return _from_message(
+            one, Kind.P2P_UNMATCHED if one.kind in ("send", "recv") else Kind.NEVER_CALLED, ago
+        )
     return Verdict(
         kind=Kind.NEVER_CALLED,
         summary=f"{ago}, {one.kind} on {one.group} failed: {rank_intervals(missing)} had not come",
@@ -174,8 +176,8 @@ def _missing(one: Operation, members: tuple[int, ...], parts: Mapping[int, Opera
     )
 
 
-def _told(one: Operation, kind: Kind, ago: str) -> Verdict:
-    """The error itself, where the records of the others say nothing of it."""
+def _from_message(one: Operation, kind: Kind, ago: str) -> Verdict:
+    """A verdict of the error alone: the records of the other members do not have the failure."""
     first, *rest = one.message.splitlines() or [one.code]
     return Verdict(
         kind=kind,

@@ -33,6 +33,7 @@ def attach(
     max_bytes: int = 0,
     timeout: float = 300.0,
     backend: str = "gloo",
+    observe: str | os.PathLike[str] | None = None,
 ) -> Attachment:
     """Starts a sidecar in this process of a torch.distributed job, beside the job, and returns at once.
 
@@ -55,6 +56,8 @@ def attach(
         timeout: Seconds in which all ranks must have attached, once this one has a default group.
         backend: What moves controllers' tensors, the same on all ranks: "gloo", on the CPU, whatever the job uses; or
             "nccl", on the job's devices, each of which must have one rank.
+        observe: Folder in which the ranks of this host serve those who may only observe; `gang.json` in it says where.
+            Who may enter the folder may call. It is made, for the user alone, if it is not there.
 
     Raises:
         ValueError: An argument is wrong. What fails later is logged, and `Attachment.wait` raises it.
@@ -73,6 +76,7 @@ def attach(
         max_bytes=max_bytes,
         timeout=timeout,
         backend=backend,
+        observe=Path(observe).absolute() if observe else None,
     )
     with _LOCK:
         if _now is not None and not _now.ended:

@@ -69,6 +69,7 @@ class Settings:
     max_bytes: int = 0
     timeout: float = 300.0
     backend: str = "gloo"
+    observe: Path | None = None
 
 
 class Attachment:
@@ -259,6 +260,7 @@ class Attachment:
             heartbeat=HEARTBEAT,
             data_timeout=DATA_TIMEOUT_S,
             own_process=False,
+            observe=settings.observe,
         )
         links = SocketLinkMaker(made.links, made.advertise, made.heartbeat, patience=made.straggler_after)
         identity = Identity(job.rank, job.size, local_rank=at, fs_local_rank=at, local_world_size=here)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import grpc
 from grpc_health.v1 import health_pb2
@@ -12,11 +12,11 @@ from grpc_reflection.v1alpha import reflection
 from rankbridge.v1 import options_pb2
 
 from ..core.audit import Audit
-from ..core.logger import LOGGER
 from ..core.rank import Rank
 from ..core.tokens import NOBODY, Caller, Role, Tokens
 from .audited import audited
 from .guests import Handler, behaviour_of, serve_guest, with_behaviour, with_parser
+from .refusing import Refusing
 
 # The names in a client's certificate: those of SANs, among them SPIFFE ids, and the common name.
 _NAMES = ("x509_subject_alternative_name", "x509_common_name")
@@ -48,12 +48,14 @@ class Gate(grpc.ServerInterceptor):
         tokens: Callable[[], Tokens],
         needed: Mapping[str, Role],
         certificates: Mapping[str, Role],
+        refusing: Refusing,
         audit: Audit | None,
     ) -> None:
         self._rank = rank
         self._tokens = tokens
         self._needed = needed
         self._certificates = certificates
+        self._refusing = refusing
         self._audit = audit
 
     def intercept_service(
@@ -74,7 +76,8 @@ class Gate(grpc.ServerInterceptor):
             if by_certificate:
                 return self._by_certificate(method, needed, handler)
             return self._served(caller, method, handler)
-        return self._refusing(method, needed, caller, _NO_TOKEN if shown is None else _WRONG_TOKEN)
+        unknown = _NO_TOKEN if shown is None else _WRONG_TOKEN
+        return self._refusing.handler(method, needed, caller, unknown)
 
     def _served(self, caller: Caller, method: str, handler: Handler) -> Handler:
         if caller.role < Role.OWN:
@@ -88,7 +91,7 @@ class Gate(grpc.ServerInterceptor):
         def serve(request: Any, context: grpc.ServicerContext) -> Any:
             caller = self._certified(context.auth_context())
             if caller.role < needed:
-                self._refuse(context, method, needed, caller, _NO_TOKEN)
+                self._refusing.refuse(context, method, needed, caller, _NO_TOKEN)
             sent = map(parse, request) if handler.request_streaming else parse(request)
             return behaviour_of(self._served(caller, method, handler))(sent, context)
 
@@ -98,28 +101,6 @@ class Gate(grpc.ServerInterceptor):
         names = {name.decode(errors="replace") for key in _NAMES for name in certificate.get(key, ())}
         found = [Caller(name, self._certificates[name]) for name in sorted(names & self._certificates.keys())]
         return max(found, key=lambda it: it.role, default=NOBODY)
-
-    def _refusing(self, method: str, needed: Role, caller: Caller, unknown: str) -> Handler:
-        def refuse(requests: Iterator[Any], context: grpc.ServicerContext) -> NoReturn:
-            self._refuse(context, method, needed, caller, unknown)
-
-        # A handler of streams is called before anything is read.
-        return grpc.stream_stream_rpc_method_handler(refuse)
-
-    def _refuse(
-        self, context: grpc.ServicerContext, method: str, needed: Role, caller: Caller, unknown: str
-    ) -> NoReturn:
-        """Ends a call. `unknown`: what to tell a caller of whom nothing is known."""
-        code, why = grpc.StatusCode.UNAUTHENTICATED, unknown
-        if caller is not NOBODY:
-            code = grpc.StatusCode.PERMISSION_DENIED
-            why = f"the caller may {caller.role.name.lower()}; the call needs {needed.name.lower()}"
-        peer = context.peer()
-        if self._audit is not None:
-            self._audit.refused(peer, method, why)
-        extra = {"rank": self._rank.identity.rank, "event": "refused"}
-        LOGGER.warning("%s from %s is refused: %s", method, peer, why, extra=extra)
-        context.abort(code, why)
 
 
 def _shown(metadata: Any) -> str | None:

@@ -19,7 +19,7 @@ _LEAST_MS, _MOST_MS = 50, 10_000
 _AT_ONCE = 1_000
 """Operations in a response, at most."""
 _SILENCE_S = 1.0
-"""A response that tells nothing new comes after so long: the watcher sees that the rank lives."""
+"""Longest time between responses, also without news: they show the watcher that the rank lives."""
 
 
 def watch(
@@ -46,15 +46,15 @@ def watch(
 def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Iterator[pb.WatchRecordResponse]:
     # Once: an operation has the same time in each response.
     epoch = time.time() - time.monotonic()
-    told, at = None, 0.0
+    sent, at = None, 0.0
     goes_on = True
     while goes_on:
         growth, now = watch.next(_AT_ONCE), time.monotonic()
         operations = _of(group, growth.operations)
         pending = _of(group, rank.under_way())
-        is_news = bool(operations or growth.lost) or pending != told
-        if is_news or told is None or now - at >= _SILENCE_S:
-            told, at = pending, now
+        is_news = bool(operations or growth.lost) or pending != sent
+        if is_news or sent is None or now - at >= _SILENCE_S:
+            sent, at = pending, now
             yield pb.WatchRecordResponse(
                 growth=pb.RecordGrowth(
                     operations=[pack(it, epoch) for it in operations],

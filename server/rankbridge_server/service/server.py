@@ -34,12 +34,14 @@ from .gate import Gate, roles_of
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .hold import HoldServicer
+from .observing import Observing
 from .operation import OperationServicer
 from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
 from .queues import QueueServicer
 from .rank import RankServicer
 from .refs.service import RefServicer
+from .refusing import Refusing
 from .registration import register
 from .streams.executing import MAX_STREAMS
 from .streams.local_streams import SUFFIX, LocalStreams
@@ -49,6 +51,7 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 # Every pending operation and every watcher holds a thread, made when it is needed. Above the operations that a rank
 # accepts there is room for those that must always be answered.
 SPARE_THREADS = 64
+_OBSERVERS_THREADS = MAX_WATCHES + MAX_RECORD_WATCHES + 32
 MAX_CONNECTIONS = 4096
 """Connections that each listener takes; it closes what comes beyond them."""
 _IDLE_MS = 300_000
@@ -97,8 +100,9 @@ class Server:
     Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
     TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP or an
     abstract unix socket shows one, or has a client certificate of a name in `certificates`; other unix sockets are for
-    this user alone. `look_inside`: as of `DebugServicer`. `endpoints` tells where, after construction. Raises OSError
-    when an address cannot be had.
+    this user alone. `observed`: a unix socket at which callers may only observe, with threads of its own, so that it
+    answers while all others are taken; whoever reaches it is let in. `look_inside`: as of `DebugServicer`. `endpoints`
+    tells where, after construction, without `observed`. Raises OSError when an address cannot be had.
     """
 
     def __init__(
@@ -112,10 +116,12 @@ class Server:
         tokens: Callable[[], Tokens] | None = None,
         certificates: Mapping[str, Role] | None = None,
         audit: Audit | None = None,
+        observed: str = "",
         look_inside: LookInside = lambda pid, states: (),
     ) -> None:
         streams = MAX_WATCHES + MAX_RECORD_WATCHES + MAX_READERS + MAX_STREAMS + MAX_BREAKPOINTS
         self._pool = ThreadPoolExecutor(max_pending + streams + SPARE_THREADS, thread_name_prefix="rpc")
+        self._pools = [self._pool]
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []
         self._health = health.HealthServicer()
@@ -124,15 +130,24 @@ class Server:
         self._audit = audit
         self._look_inside = look_inside
         self._tokens = tokens
-        self._by_unix = self._serving(rank, [] if audit is None else [Audited(audit)])
+        refusing = Refusing(rank.identity.rank, audit)
+        self._by_unix = self._serving(rank, self._pool, [] if audit is None else [Audited(audit)])
         self._by_tcp = (
             self._by_unix
             if tokens is None
-            else self._serving(rank, [Gate(rank, tokens, ROLES, certificates or {}, audit)])
+            else self._serving(
+                rank, self._pool, [Gate(rank, tokens, ROLES, certificates or {}, refusing, audit)]
+            )
         )
         self._servers = list(dict.fromkeys((self._by_unix, self._by_tcp)))
         for address in listen:
             self.endpoints.append(self._bind(address, serving))
+        if observed:
+            pool = ThreadPoolExecutor(_OBSERVERS_THREADS, thread_name_prefix="rpc-observers")
+            self._pools.append(pool)
+            observing = self._serving(rank, pool, [Observing(ROLES, refusing, audit)])
+            self._servers.append(observing)
+            _bind_socket(observing, observed, 0o660)
 
     def start(self) -> None:
         """Begin to serve; health says SERVING."""
@@ -153,15 +168,18 @@ class Server:
         for each in stopped:
             # A handler that does not end cannot keep the process.
             each.wait(grace + _LAST_S)
-        self._pool.shutdown(wait=False)
+        for pool in self._pools:
+            pool.shutdown(wait=False)
 
     def wait(self) -> None:
         """Return when the server has stopped."""
         for server in self._servers:
             server.wait_for_termination()
 
-    def _serving(self, rank: Rank, interceptors: list[grpc.ServerInterceptor]) -> grpc.Server:
-        server = grpc.server(self._pool, options=_OPTIONS, interceptors=interceptors)
+    def _serving(
+        self, rank: Rank, pool: ThreadPoolExecutor, interceptors: list[grpc.ServerInterceptor]
+    ) -> grpc.Server:
+        server = grpc.server(pool, options=_OPTIONS, interceptors=interceptors)
         described = RankServicer(rank, self.endpoints, self._tokens)
         servicers = (
             servicer(rank, collectives.CollectiveServiceServicer, COLLECTIVES),
@@ -186,24 +204,31 @@ class Server:
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
         path = socket_path(address)
+        if path:
+            _bind_socket(self._by_unix, address, 0o600)
+            # Where its path is too long, gRPC serves streams as well.
+            with suppress(OSError):
+                self._local.append(LocalStreams(self._gang.streams, path + SUFFIX, self._audit))
+            return address
         try:
-            if path:
-                port = self._by_unix.add_insecure_port(address)
-                # gRPC asks nobody who connects; to connect is to write.
-                os.chmod(path, 0o600)
-            elif is_unix(address):
-                # An abstract socket has no permissions: its callers show tokens.
-                port = self._by_tcp.add_insecure_port(address)
-            elif serving is None:
+            # An abstract socket has no permissions: its callers show tokens.
+            if is_unix(address) or serving is None:
                 port = self._by_tcp.add_insecure_port(address)
             else:
                 port = self._by_tcp.add_secure_port(address, serving)
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}: {error}") from error
-        if path:
-            # Where its path is too long, gRPC serves streams as well.
-            with suppress(OSError):
-                self._local.append(LocalStreams(self._gang.streams, path + SUFFIX, self._audit))
-        if is_unix(address):
-            return address
-        return str(Address.parse(address)._replace(port=port))
+            raise _not_bound(address, error) from error
+        return address if is_unix(address) else str(Address.parse(address)._replace(port=port))
+
+
+def _bind_socket(server: grpc.Server, address: str, mode: int) -> None:
+    """Binds a unix socket that has a path. To connect to it is to write: `mode` says who may."""
+    try:
+        server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise _not_bound(address, error) from error
+    os.chmod(socket_path(address), mode)
+
+
+def _not_bound(address: str, error: Exception) -> OSError:
+    return OSError(f"cannot listen on {address}: {error}")

@@ -23,7 +23,8 @@ class RankSettings:
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
     members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
     `metrics`: operations are counted. `own_process`: the process is there for the sidecar alone, which may change its
-    limits. `load`: modules with functions of the user's.
+    limits. `load`: modules with functions of the user's. `observe`: the folder of sockets at which callers may only
+    observe.
     Timeouts in seconds.
     """
 
@@ -43,3 +44,4 @@ class RankSettings:
     metrics: bool = False
     own_process: bool = True
     load: tuple[str, ...] = ()
+    observe: Path | None = None

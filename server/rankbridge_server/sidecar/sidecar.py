@@ -22,6 +22,7 @@ from ..service.debug import LookInside
 from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
 from . import logs, traces
+from .observers import Observers
 from .settings import RankSettings
 from .tls import serving
 from .traces import Traces
@@ -73,6 +74,7 @@ class Sidecar:
         self._dialling = Dialling(
             (lambda: tls().dialling()) if tls else None, (lambda: tokens().peer) if tokens else None
         )
+        self._observers = Observers(settings.observe, identity) if settings.observe else None
         self._server = Server(
             self._rank,
             settings.listen,
@@ -82,11 +84,14 @@ class Sidecar:
             tokens=tokens,
             certificates=tls().roles if tls else None,
             audit=audit,
+            observed=self._observers.socket if self._observers is not None else "",
             look_inside=look_inside,
         )
         self._rank.events.notes.append(logs.log_event)
         self._rank.events.notes.append(lambda it: formed(it.generation) if it.kind is Kind.FORMED else None)
         self._server.start()
+        if self._observers is not None:
+            self._observers.publish()
         LOGGER.info("it serves, and waits to be formed", extra={"rank": identity.rank, "event": "serving"})
 
     @property
@@ -112,6 +117,8 @@ class Sidecar:
         """Ends the generation, answers pending operations, and stops serving."""
         self._rank.close("the rank stops")
         self._server.stop(grace=0.5)
+        if self._observers is not None:
+            self._observers.remove()
         if self._traces is not None:
             self._traces.close()
 

@@ -35,7 +35,7 @@ _FRTRACE = "from torch.distributed.flight_recorder.fr_trace import main; main()"
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """What a tool has said. `seconds`: from the fault to its first words; of torchfrtrace, those of the command."""
 
     said: Said
@@ -43,8 +43,8 @@ class Told:
     output: str
 
 
-def tell(program: Program, seed: int) -> dict[Tool, Told]:
-    """Runs it with each of them."""
+def ask_each(program: Program, seed: int) -> dict[Tool, Answer]:
+    """Runs the program with each tool."""
     plan = Plan.drawn(program.name, seed)
     return {
         Tool.DETAIL: _by_output(program, plan, seed, {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
@@ -53,7 +53,7 @@ def tell(program: Program, seed: int) -> dict[Tool, Told]:
     }
 
 
-def _by_output(program: Program, plan: Plan, seed: int, settings: Mapping[str, str]) -> Told:
+def _by_output(program: Program, plan: Plan, seed: int, settings: Mapping[str, str]) -> Answer:
     """Until the fault has lasted for some time, or it was long enough right."""
     with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
         folder = Path(name)
@@ -62,7 +62,7 @@ def _by_output(program: Program, plan: Plan, seed: int, settings: Mapping[str, s
             return _listened(program, plan, folder, job)
 
 
-def _listened(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[bytes]) -> Told:
+def _listened(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[bytes]) -> Answer:
     wanted = range(100, 100 + SIZE) if program.is_right else [plan.victim]
     markers = [marker(folder, it) for it in wanted]
     deadline = time.monotonic() + 90.0
@@ -78,14 +78,14 @@ def _listened(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[
         time.sleep(0.05)
     output = _output(folder)
     said = words_of_job(output, SIZE)
-    return Told(said, (heard or time.monotonic()) - began, output)
+    return Answer(said, (heard or time.monotonic()) - began, output)
 
 
 def _output(folder: Path) -> str:
     return (folder / "output").read_text(errors="replace")
 
 
-def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Told]:
+def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Answer]:
     """The same run, judged by torch's tool and by the doctor."""
     with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
         folder = Path(name)
@@ -100,7 +100,7 @@ def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Told]:
             if not program.ends:
                 _write_dumps(folder, dumps)
             asked = ask(program, Variant.WATCHED, folder, job)
-        doctor = Told(Said.by_doctor(asked.verdict), asked.seconds, asked.page)
+        doctor = Answer(Said.by_doctor(asked.verdict), asked.seconds, asked.page)
         return {Tool.TORCHFRTRACE: _judged(dumps), Tool.DOCTOR: doctor}
 
 
@@ -111,16 +111,16 @@ def _write_dumps(folder: Path, dumps: Path) -> None:
             (dumps / f"rank_{rank}").write_bytes(pickle.dumps(_dump(folder, rank)))
 
 
-def _judged(dumps: Path) -> Told:
+def _judged(dumps: Path) -> Answer:
     found = len(list(dumps.iterdir()))
     if not found:
-        return Told(Said(Kind.HEALTHY, detected=False), 0.0, "no rank had a dump")
+        return Answer(Said(Kind.HEALTHY, detected=False), 0.0, "no rank had a dump")
     command = [sys.executable, "-c", _FRTRACE, str(dumps), "-p", "rank_"]
     command += ["--allow-incomplete-ranks"] if found < SIZE else []
     began = time.monotonic()
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     output = answer.stdout + answer.stderr
-    return Told(words_of_torchfrtrace(output, SIZE), time.monotonic() - began, output)
+    return Answer(words_of_torchfrtrace(output, SIZE), time.monotonic() - began, output)
 
 
 class _Connection(http.client.HTTPConnection):

@@ -24,12 +24,12 @@ def tables(scores: Scores) -> str:
         lines.append(f"| {tool} | {len(wrong)} | {' | '.join(cells(wrong))} | {alarms} |")
     lines += ["", f"| program | {' | '.join(Tool)} |", "| --- " * (len(Tool) + 1) + "|"]
     for program, runs in scores:
-        told = (_told(program, [it[tool] for it in runs]) for tool in Tool)
-        lines.append(f"| {program.what} | {' | '.join(told)} |")
+        outcomes = (_outcomes(program, [it[tool] for it in runs]) for tool in Tool)
+        lines.append(f"| {program.what} | {' | '.join(outcomes)} |")
     return "\n".join(lines)
 
 
-def _told(program: Program, scores: Sequence[Score]) -> str:
+def _outcomes(program: Program, scores: Sequence[Score]) -> str:
     found = Counter(_words(program, it) for it in scores)
     if len(found) == 1:
         return next(iter(found), "-")

@@ -69,7 +69,7 @@ _NAMES = (
 
 @lru_cache(maxsize=8192)
 def shown(text: str) -> str:
-    """A text of others, as the page shows it."""
+    """A text from outside, made printable for the page."""
     return printable(text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "...")
 
 

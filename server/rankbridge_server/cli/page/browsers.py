@@ -14,14 +14,14 @@ MOST = 16
 """Browsers at a time."""
 INTERVAL_S = 0.25
 HEARTBEAT_S = 5.0
-"""A comment is sent after so long, where nothing else is: a connection that is dead is noticed."""
+"""Sends a comment after so long without a message: so a dead connection is noticed."""
 MOST_WAITING = 40
 MOST_WAITING_BYTES = 16 * 1024 * 1024
 """What may wait for a browser. One that is slower is cut off; it begins anew with all that there is."""
 
 
 class TooMany(Exception):
-    """As many browsers look as may."""
+    """The page serves as many browsers as it may already."""
 
 
 class Browser:
@@ -34,7 +34,7 @@ class Browser:
         self._bytes = 0
         self._open = True
 
-    def tell(self, message: bytes) -> None:
+    def send(self, message: bytes) -> None:
         """Adds a message, or cuts the browser off if too much waits for it already."""
         with self._changed:
             self._waiting.append(message)
@@ -47,13 +47,13 @@ class Browser:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Ends it, once it has what waits."""
+        """Ends the stream after the messages that wait."""
         with self._changed:
             self._open = False
             self._changed.notify_all()
 
     def messages(self) -> Iterator[bytes]:
-        """What is to be sent, as it comes, with a comment now and then; until it is closed or cut off."""
+        """Gives messages to send as they come, and comments between; ends when the browser is closed or cut off."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or not self._open, HEARTBEAT_S)
@@ -78,11 +78,11 @@ class Browsers:
         self._thread.start()
 
     def __len__(self) -> int:
-        """How many look."""
+        """How many browsers look now."""
         return len(self._all)
 
     def add(self) -> Browser:
-        """A new one, which is first told all that there is. Raises TooMany."""
+        """Adds a browser. Its first message has all that there is. Raises TooMany."""
         with self._changed:
             if len(self._all) >= MOST:
                 raise TooMany
@@ -91,7 +91,7 @@ class Browsers:
         return browser
 
     def remove(self, browser: Browser) -> None:
-        """It is gone."""
+        """Forgets a browser that is gone."""
         browser.close()
         with self._changed:
             if browser in self._all:
@@ -99,7 +99,7 @@ class Browsers:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Ends every browser's stream."""
         with self._changed:
             self._closed = True
             for it in self._all:
@@ -125,20 +125,20 @@ class Browsers:
             if not looking:
                 self._source.start()
                 looking = True
-            self._tell(browsers)
+            self._send(browsers)
 
-    def _tell(self, browsers: list[Browser]) -> None:
+    def _send(self, browsers: list[Browser]) -> None:
         changes = self._model.changes()
         known, new = [it for it in browsers if not it.is_new], [it for it in browsers if it.is_new]
         if changes is not None and known:
             message = _packed(changes)
             for it in known:
-                it.tell(message)
+                it.send(message)
         if new:
             message = _packed(self._model.whole())
             for it in new:
                 it.is_new = False
-                it.tell(message)
+                it.send(message)
 
 
 def _packed(message: Row) -> bytes:

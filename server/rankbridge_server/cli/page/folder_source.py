@@ -39,13 +39,13 @@ class FolderSource:
         self._ended = threading.Event()
         self._asked = threading.Event()
         self._thread: threading.Thread | None = None
-        self._told: dict[int, tuple[int, set[tuple[object, ...]]]] = {}
+        self._sent: dict[int, tuple[int, set[tuple[object, ...]]]] = {}
 
     def start(self) -> None:
         """Begins to look."""
         self._ended.clear()
         self._asked.set()
-        self._told = {}
+        self._sent = {}
         self._model.reset()
         self._thread = threading.Thread(target=self._watch, name="page-source", daemon=True)
         self._thread.start()
@@ -98,11 +98,11 @@ class FolderSource:
             self._model.grew(it.rank, self._new(it, ended), pending)
 
     def _new(self, record: rings.Record, ended: Sequence[RecordedOperation]) -> list[RecordedOperation]:
-        """Those that were not told before."""
-        pid, told = self._told.get(record.rank, (record.pid, set()))
+        """The operations that the model does not have yet."""
+        pid, sent = self._sent.get(record.rank, (record.pid, set()))
         keys = [(it.group, it.operation, it.operation_id, it.called) for it in ended]
-        self._told[record.rank] = (record.pid, set(keys))
-        known = told if pid == record.pid else set()
+        self._sent[record.rank] = (record.pid, set(keys))
+        known = sent if pid == record.pid else set()
         return [it for it, key in zip(ended, keys, strict=True) if key not in known]
 
     def _judge(self) -> bool:

@@ -17,7 +17,7 @@ MOST_READ_BYTES = 64 * 1024 * 1024
 
 
 async def tensors_of(rank: AsyncRank) -> Tensors:
-    """What a rank holds, by session, at most so much. Who may only observe, is told of none."""
+    """The tensors that a rank holds, by session, at most `MOST`. A caller that may only observe gets none."""
     from rankbridge import RankBridgeError
 
     found: list[Ref] = []
@@ -47,7 +47,7 @@ def _row(it: Ref) -> dict[str, Any]:
 
 
 async def _values(rank: AsyncRank, it: Ref) -> dict[str, Any] | None:
-    """None: it is gone, or an older rank does not say."""
+    """The summary of a tensor. None: the tensor is gone, or the rank is older and cannot summarize."""
     from rankbridge import RankBridgeError
 
     try:

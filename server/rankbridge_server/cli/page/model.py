@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from rankbridge import RecordedOperation
 
 HISTORY = 20_000
-"""Operations that a browser gets that comes later."""
+"""The newest operations, which a new browser gets."""
 _BACKLOG = 4 * HISTORY
 _RATES_EVERY_S = 1.0
 _LONG_S = 1.0
-"""What waits for so long is in the graph."""
+"""The graph shows a wait from this age on."""
 _CLOCKS_S = 0.25
-"""Clocks that differ by less are taken for one: an answer takes its time."""
+"""Clocks that differ by less count as equal: the difference may be the time of an answer."""
 
 Row = dict[str, Any]
 
@@ -68,7 +68,7 @@ class Model:
     # --- what a source writes ----------------------------------------------------------------------------
 
     def described(self, ranks: Mapping[int, Row], groups: Mapping[str, tuple[int, ...]]) -> None:
-        """Rows of ranks, each whole, and the members of the groups."""
+        """Takes whole rows of ranks, and the members of the groups."""
         with self._lock:
             for rank, row in ranks.items():
                 if self._ranks.get(rank) != row:
@@ -88,7 +88,7 @@ class Model:
         lost: int = 0,
         at: float | None = None,
     ) -> None:
-        """What a rank has ended since it told before, and what is pending there. `at`: its clock, now."""
+        """What a rank has ended since its last report, and what is pending there. `at`: its clock, now."""
         with self._lock:
             if at is not None:
                 self._ahead[rank] = _apart(at - time.time())
@@ -105,13 +105,13 @@ class Model:
                 self._news.add("pending")
 
     def silent(self, rank: int) -> None:
-        """What is pending on a rank is not known any more."""
+        """Forgets what is pending on a rank that does not answer."""
         with self._lock:
             if self._pending.pop(rank, None):
                 self._news.add("pending")
 
     def said(self, missing: Missing) -> None:
-        """For whom the groups wait, as their leaders say."""
+        """Notes the ranks for which groups wait, as the groups' leaders name them."""
         with self._lock:
             if missing != self._missing:
                 self._missing = missing
@@ -124,7 +124,7 @@ class Model:
         culprits: Iterable[int],
         cycle: Sequence[int],
     ) -> None:
-        """A verdict, and who waits for whom in it."""
+        """Takes a verdict, and who waits for whom in it."""
         with self._lock:
             self._verdict, self._waits = verdict, waiting
             self._blamed = (frozenset(culprits), tuple(cycle))
@@ -168,7 +168,7 @@ class Model:
             return {"at": time.time(), **found}
 
     def whole(self) -> Row:
-        """All that a browser needs which knows nothing."""
+        """Everything that a new browser needs."""
         with self._lock:
             history = list(self._history)
             base = history[0].called if history else 0.0

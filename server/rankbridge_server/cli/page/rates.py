@@ -1,4 +1,4 @@
-"""How much the groups do, and which rank comes last, in the last seconds."""
+"""Rates of the last seconds: how much each group and rank does, and which rank comes last."""
 
 from __future__ import annotations
 

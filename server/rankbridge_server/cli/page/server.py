@@ -1,4 +1,4 @@
-"""The page over HTTP: its files, and what it is told. Reading only, and only with the key."""
+"""Serves the page over HTTP: its files, and the stream of what changes. Reading only, and only with the key."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Http(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says what is wrong here; a browser that has gone is nothing wrong."""
+        """Prints an error of this server. A browser that goes away is none."""
         error = sys.exception()
         if not isinstance(error, OSError):
             print(f"rankbridge page: {type(error).__name__}: {error}", file=sys.stderr)
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND, "There is nothing by that name.")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuses what is no GET, or no HTTP, in a sentence."""
+        """Refuses a request that is not a GET, or not HTTP, with a sentence."""
         is_method = code == HTTPStatus.NOT_IMPLEMENTED
         self._refuse(
             HTTPStatus.METHOD_NOT_ALLOWED if is_method else HTTPStatus(code),

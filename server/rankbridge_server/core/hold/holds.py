@@ -17,7 +17,7 @@ from .inputs import Inputs
 
 MAX_BREAKPOINTS = 64
 _UNREAD = 1024
-"""A controller that does not read misses what comes beyond so many."""
+"""Notices that are kept for a controller that does not read; beyond these, the oldest are dropped."""
 
 
 class Action(Enum):

@@ -209,7 +209,7 @@ def test_who_holds_connections_is_one_of_so_many(served: Served) -> None:
 def test_a_slow_browser_is_cut_off_and_holds_up_nobody() -> None:
     browser = Browser()
     for _ in range(MOST_WAITING + 1):
-        browser.tell(b"data: 1\n\n")
+        browser.send(b"data: 1\n\n")
     assert list(browser.messages()) == []
 
 
@@ -217,11 +217,11 @@ def test_what_waits_for_a_browser_is_bounded_in_bytes(monkeypatch: pytest.Monkey
     monkeypatch.setattr(of_browsers, "MOST_WAITING_BYTES", 100)
     browser = Browser()
     # The first message may be large: it is all that there is.
-    browser.tell(b"x" * 500)
+    browser.send(b"x" * 500)
     messages = browser.messages()
     assert next(messages) == b"x" * 500
-    browser.tell(b"x" * 60)
-    browser.tell(b"x" * 60)
+    browser.send(b"x" * 60)
+    browser.send(b"x" * 60)
     assert list(messages) == []
 
 

@@ -1,0 +1,42 @@
+"""The folder in which the ranks of one host serve those who may only observe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..core.rank import Identity
+from . import endpoints
+from .runtime_dir import GANG
+
+_MODE = 0o640
+
+
+class Observers:
+    """A folder with a unix socket of each rank, and an endpoints file without tokens.
+
+    The folder's permissions say who gets in. Raises OSError when it cannot be made: then with permissions for its
+    owner alone.
+    """
+
+    def __init__(self, folder: Path, identity: Identity) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._ranks = range(identity.world_size)
+        self._folder = folder.absolute()
+        self._file = self._folder / GANG if identity.rank == 0 else None
+        self.socket = self._socket(identity.rank)
+
+    def publish(self) -> None:
+        """Writes the endpoints file, as rank 0."""
+        if self._file is not None:
+            ranks = [{"rank": rank, "endpoints": [self._socket(rank)]} for rank in self._ranks]
+            endpoints.write(self._file, {"size": len(ranks), "ranks": ranks})
+            os.chmod(self._file, _MODE)
+
+    def remove(self) -> None:
+        """Removes the endpoints file, as rank 0. gRPC removes the socket."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+    def _socket(self, rank: int) -> str:
+        return f"unix:{self._folder}/rank-{rank}"
