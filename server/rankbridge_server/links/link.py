@@ -66,6 +66,9 @@ class Link:
             data = self.socket.recv(4096, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return ()
+        except ConnectionResetError:
+            # A process that is killed resets the link, instead of closing it, if it had something left to read.
+            data = b""
         if not data:
             raise ConnectionError("its link was closed")
         self.last_heard = time.monotonic()
