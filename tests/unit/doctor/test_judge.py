@@ -1,5 +1,6 @@
 """The rules, on jobs that never ran."""
 
+import gc
 import time
 from dataclasses import replace
 
@@ -316,10 +317,16 @@ def test_of_a_job_that_has_ended_the_one_that_raised_by_itself_is_named() -> Non
 @pytest.mark.parametrize("absent", [[617], [3, 4, 5, 900]])
 def test_a_thousand_ranks_are_judged_within_a_second_and_shown_on_one_screen(absent: list[int]) -> None:
     evidence = late(1000, absent, calls=30)
-    began = time.process_time()
-    verdict = judge(evidence)
-    text = page(verdict)
-    assert time.process_time() - began < 1
+    # What other tests have left to collect is not its own.
+    gc.disable()
+    try:
+        began = time.thread_time()
+        verdict = judge(evidence)
+        text = page(verdict)
+        took = time.thread_time() - began
+    finally:
+        gc.enable()
+    assert took < 1
     assert blamed(verdict) == absent
     assert len(text.splitlines()) < 24
     assert max(map(len, text.splitlines())) < 240
