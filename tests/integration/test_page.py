@@ -324,7 +324,7 @@ def _formed(gang: Gang) -> bool:
 
 
 def _tip(tab: Tab) -> str:
-    """What is told at the right end, where what is pending ends at all times, in the row of the first rank."""
+    """The text of the tooltip at the right end of the first row, where what is pending ends at all times."""
     place = "it => [it.right - 30, it.top + 20 + 18 + 7]"
     # The verdict above it may come meanwhile.
     x, y = tab.evaluate(f"({place})(document.querySelector('#lanes-canvas').getBoundingClientRect())")

@@ -96,16 +96,16 @@ def test_who_may_only_observe_sees_ranks_and_no_tensors(running: RunningGang, tm
         with closing(HTTPConnection("127.0.0.1", where.port or 0, timeout=TIMEOUT_S)) as connection:
             connection.request("GET", f"{where.path}events")
             for line in connection.getresponse():
-                told = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
-                ranks |= told.get("ranks", {})
+                sent = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
+                ranks |= sent.get("ranks", {})
                 # A guest sees its own operations and sessions: none.
-                assert "ended" not in told
-                if told.get("verdict") and len(ranks) == 2:
+                assert "ended" not in sent
+                if sent.get("verdict") and len(ranks) == 2:
                     break
             assert [(it["state"], it["well"], it["refs"]) for it in ranks.values()] == [
                 ("formed", True, 0)
             ] * 2
-            assert told["verdict"]["kind"] == "healthy"
+            assert sent["verdict"]["kind"] == "healthy"
             with urlopen(f"{at}tensors/0", timeout=TIMEOUT_S) as answer:
                 assert json.load(answer)["tensors"] == []
 

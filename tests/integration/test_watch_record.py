@@ -49,7 +49,7 @@ def test_what_ends_and_what_waits_is_told(gang: Gang) -> None:
         assert growth.ended == first.ended + 1
         assert watch.position == growth.position == Position(growth.ended, first.position.log)
     (recorded,) = gang[0].record(limit=1)
-    # The clock that it is told by is read anew.
+    # Each answer reads the clock anew.
     assert replace(recorded, called=0.0) == replace(growth.operations[0], called=0.0)
     assert abs(recorded.called - growth.operations[0].called) < 1.0
 

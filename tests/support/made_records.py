@@ -56,14 +56,14 @@ class MadeRecords:
         return {"world": tuple(range(self._size)), **tp}
 
     def _run(self) -> None:
-        told = time.time()
+        reported = time.time()
         while not self._ended.wait(INTERVAL_S):
             now = time.time()
-            calls = list(self._calls(told, now))
+            calls = list(self._calls(reported, now))
             for rank in range(self._size):
                 ended = [self._operation(number, at, rank) for number, at in calls]
                 self._model.grew(rank, ended, [])
-            told = now
+            reported = now
 
     def _calls(self, since: float, until: float) -> Iterator[tuple[int, float]]:
         count = max(1, round((until - since) / self._period))

@@ -82,7 +82,7 @@ class DebugServiceServicer(object):
 
     def WatchRecord(self, request, context):
         """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
-        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and the response says how many.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

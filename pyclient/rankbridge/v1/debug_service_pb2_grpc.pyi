@@ -187,7 +187,7 @@ class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceW
 
     WatchRecord: _DebugServiceWatchRecordType
     """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
-    with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+    with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and the response says how many.
     """
 
     GetStacks: _DebugServiceGetStacksType
@@ -251,7 +251,7 @@ class DebugServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.debug_service_pb2.WatchRecordResponse], collections.abc.AsyncIterator[rankbridge.v1.debug_service_pb2.WatchRecordResponse]]:
         """Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
-        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+        with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and the response says how many.
         """
 
     @abc.abstractmethod

@@ -32,7 +32,7 @@ class Refusing:
     def refuse(
         self, context: grpc.ServicerContext, method: str, needed: Role, caller: Caller, unknown: str
     ) -> NoReturn:
-        """Ends a call. `unknown`: the message for a caller of whom nothing is known."""
+        """Ends a call. `unknown`: the message for a caller that nobody knows."""
         code, why = grpc.StatusCode.UNAUTHENTICATED, unknown
         if caller is not NOBODY:
             code = grpc.StatusCode.PERMISSION_DENIED

@@ -53,7 +53,7 @@ def test_a_gang_can_be_used_whenever_it_was_interrupted(
 
 
 class Silent:
-    """A rank that does not describe itself before it is told to."""
+    """A rank that describes itself only once the test lets it."""
 
     def __init__(self, sidecars: SidecarGang) -> None:
         self.asked = threading.Event()

@@ -133,7 +133,7 @@ class GangSource:
             await asyncio.sleep(_AGAIN_S)
 
     async def _describe(self, gang: AsyncGang) -> None:
-        """Describes all ranks again and again, and says for whom groups wait while something waits."""
+        """Describes all ranks again and again; while something waits, notes which ranks are missing."""
         from rankbridge import RankBridgeError
 
         ranks = [gang[rank] for rank in range(len(gang))]

@@ -124,7 +124,7 @@ class Model:
         culprits: Iterable[int],
         cycle: Sequence[int],
     ) -> None:
-        """Takes a verdict, and who waits for whom in it."""
+        """Takes a verdict, and the ranks that each rank waits for in it."""
         with self._lock:
             self._verdict, self._waits = verdict, waiting
             self._blamed = (frozenset(culprits), tuple(cycle))

@@ -1,4 +1,4 @@
-"""What is pending, joined over the ranks: since when, in which phase, and for whom it waits."""
+"""What is pending, joined over the ranks: since when, in which phase, and which ranks it waits for."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def graph(
 ) -> dict[str, Any]:
     """Nodes and edges. Ranks are one node if they wait for the same, the same wait for them, and none is to blame.
 
-    `waits`: by rank, for whom it waits. `cycle`: ranks that wait for each other in a circle.
+    `waits`: the ranks that each rank waits for. `cycle`: ranks that wait for each other in a circle.
     """
     targets = {rank: frozenset(those) - {rank} for rank, those in waits.items()}
     waiters: dict[int, set[int]] = {}

@@ -1,4 +1,4 @@
-"""What the page shows of a gang, from what its ranks have told."""
+"""What the page shows of a gang, from its ranks' answers."""
 
 from __future__ import annotations
 

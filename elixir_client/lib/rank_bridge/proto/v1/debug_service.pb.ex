@@ -3019,7 +3019,7 @@ defmodule RankBridge.Proto.V1.DebugService do
 
   @doc """
   Streams the record as it grows: what has ended since the response before, and what is pending. It ends with the call, or
-  with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and is told how many.
+  with the rank. The rank keeps nothing for a watcher: one that reads too slowly loses operations, and the response says how many.
   """
   @spec watch_record() :: Rpc.t()
   def watch_record do
