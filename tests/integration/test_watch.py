@@ -158,3 +158,26 @@ def test_a_call_of_a_thread_that_runs_no_python_is_recorded_without_a_line(tmp_p
     assert (done.returncode, done.stderr) == (0, "")
     (record,) = rings.in_directory(tmp_path)
     assert [(it.kind, it.site) for it in record.calls] == [("all_reduce", None)]
+
+
+_IMPORTED = """
+import torch, torch.distributed as dist
+import rankbridge_server.watch
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(3))
+"""
+
+
+def test_a_script_that_imports_it_is_recorded(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTED],
+        env={**os.environ, "RANKBRIDGE_WATCH_DIRECTORY": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (record,) = rings.in_directory(tmp_path)
+    assert [(it.kind, it.shapes) for it in record.calls] == [("all_reduce", ((3,),))]
