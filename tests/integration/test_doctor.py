@@ -119,3 +119,32 @@ def test_a_bundle_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     answer = doctor("--read", str(tmp_path / "cut"))
     assert answer.returncode == 2
     assert "cut off" in answer.stderr
+
+
+def test_answers_of_nccls_ras_are_judged_and_other_files_are_named(tmp_path: Path) -> None:
+    paths = []
+    for second in (0, 10):
+        ranks = [
+            {
+                "rank": rank,
+                "host": "10.0.0.1",
+                "pid": 100 + rank,
+                "cuda_dev": rank,
+                "nvml_dev": rank,
+                "status": dict.fromkeys(("finalize_called", "destroy_flag", "abort_flag"), False)
+                | dict.fromkeys(("init_state", "async_error"), 0),
+                "collective_counts": {"AllReduce": 8 - (rank == 1)},
+            }
+            for rank in range(3)
+        ]
+        answer = {
+            "timestamp": f"2026-11-25 13:06:{second:02}",
+            "communicators": [{"hash": "0xa", "size": 3, "ranks": ranks}],
+        }
+        paths.append(tmp_path / f"{second}.json")
+        paths[-1].write_text(json.dumps(answer))
+    found = doctor(*map(str, paths))
+    assert found.returncode == 1
+    assert found.stdout.startswith("NEVER_CALLED: rank 1 has not called all_reduce world")
+    found = doctor(str(paths[0]), __file__)
+    assert (found.returncode, "is no answer of NCCL's RAS" in found.stderr) == (2, True)

@@ -73,15 +73,19 @@ def _verdict(options: Options) -> Verdict:
 
 
 def _collected(options: Options) -> Evidence:
+    from ..job.outside import ras
     from ..job.outside.collect import collect
     from ..job.outside.processes import NoJob, find
 
-    folders = [Path(it) for it in options.job if not it.isdecimal()]
-    if not folders:
+    paths = [Path(it) for it in options.job if not it.isdecimal()]
+    if not paths:
         return collect(find([int(it) for it in options.job]), inject=options.inject)
-    if len(options.job) > 1 or not folders[0].is_dir():
-        raise NoJob(f"{folders[0]} is neither a process nor a folder")
-    return evidence_of(folders[0], inject=options.inject)
+    if len(paths) == len(options.job) and all(it.is_file() for it in paths):
+        return ras.collect(paths)
+    if len(options.job) > 1 or not paths[0].is_dir():
+        wrong = next(it for it in paths if not it.is_file())
+        raise NoJob(f"{wrong} is neither a process, nor the only folder, nor a file among files")
+    return evidence_of(paths[0], inject=options.inject)
 
 
 def evidence_of(folder: Path, *, inject: bool) -> Evidence:
@@ -112,7 +116,7 @@ COMMAND = Command(
     "doctor",
     _run,
     [
-        click.Argument(["job"], nargs=-1, metavar="[PID... | FOLDER]"),
+        click.Argument(["job"], nargs=-1, metavar="[PID... | FOLDER | FILE...]"),
         Option(
             "--read", type=FILE, metavar="FILE", help="judge what --bundle has written, here or elsewhere"
         ),
@@ -135,6 +139,7 @@ COMMAND = Command(
     help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
     "preparation. PID: a process of it, a rank or torchrun, or a rank of a gang of `rankbridge up`; without one, the "
     "only job of this host, else its only gang. FOLDER: that of `rankbridge watch`, also after the job's death, or one "
-    "with dumps of torch's flight recorder. A gang may be on several hosts: its ranks are asked. Nothing is stopped or "
-    "changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
+    "with dumps of torch's flight recorder. FILE: what `ncclras -f json` has printed, better twice, seconds apart. A "
+    "gang may be on several hosts: its ranks are asked. Nothing is stopped or changed. Exit status: 0 healthy, 1 a "
+    "verdict, 2 no job or a bad bundle, 3 not certain.",
 )

@@ -111,7 +111,7 @@ class RankEvidence:
     begun: bool | None = None
     """Whether it has a process group."""
     source: str = ""
-    """Where `calls` are from: "flight recorder", "ring", "record", "functions", or "" where calls are not known."""
+    """Where `calls` are from: "flight recorder", "ring", "record", "functions", "ras"; "" where they are not known."""
     calls: tuple[Call, ...] = ()
     """The newest of each group, in the order in which they were issued."""
     waiting_s: float | None = None
