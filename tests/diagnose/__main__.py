@@ -129,7 +129,7 @@ def _one(program: Program, seed: int, variant: Variant, options: argparse.Namesp
         flush=True,
     )
     if not good or options.show:
-        print(outcome.page, flush=True)
+        print(outcome.text, flush=True)
     return {Tool.DOCTOR: found}
 
 

@@ -29,8 +29,12 @@ class Outcome:
     """What was said of a run, and how long it took."""
 
     verdict: dict[str, Any]
-    page: str
     seconds: float
+
+    @property
+    def text(self) -> str:
+        """The verdict for people who look for what was wrong about it."""
+        return json.dumps(self.verdict, indent=1)
 
 
 def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None = None) -> Outcome:
@@ -53,15 +57,13 @@ def ask(
 ) -> Outcome:
     """Has the doctor judge."""
     asked = _of(program, variant, folder, job)
-    # Of gangs, the ranks have the evidence.
-    kept = [] if "--endpoints" in asked else ["--bundle", str(bundle or folder / "bundle")]
+    kept = [] if bundle is None else ["--bundle", str(bundle)]
     began = time.monotonic()
     answer = _doctor([*asked, "--json", *kept])
     seconds = time.monotonic() - began
     if answer.returncode not in (0, 1, 3):
         raise RuntimeError(f"{program.name}: doctor ended with {answer.returncode}: {answer.stderr}")
-    page = _doctor(["--read", kept[1]] if kept else asked).stdout
-    return Outcome(json.loads(answer.stdout), page, seconds)
+    return Outcome(json.loads(answer.stdout), seconds)
 
 
 def _of(program: Program, variant: Variant, folder: Path, job: subprocess.Popen[bytes]) -> list[str]:

@@ -46,8 +46,8 @@ def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, varia
     drawn = int(seed()[:6], 16) if seed() != "none" else 0
     outcome = diagnose(program, drawn, variant)
     found = score(program, Plan.drawn(program.name, drawn), Said.by_doctor(outcome.verdict), outcome.seconds)
-    assert not found.false_blame, outcome.page
-    assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.page
+    assert not found.false_blame, outcome.text
+    assert (found.detected, found.right_kind, found.exact) == (True, True, True), outcome.text
     assert found.seconds < 30
 
 

@@ -100,7 +100,7 @@ def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Answer]:
             if not program.ends:
                 _write_dumps(folder, dumps)
             asked = ask(program, Variant.WATCHED, folder, job)
-        doctor = Answer(Said.by_doctor(asked.verdict), asked.seconds, asked.page)
+        doctor = Answer(Said.by_doctor(asked.verdict), asked.seconds, asked.text)
         return {Tool.TORCHFRTRACE: _judged(dumps), Tool.DOCTOR: doctor}
 
 
