@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--seeds", type=int, default=3, metavar="N", help="runs of each (default: %(default)s)"
     )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="runs at a time (default: %(default)s)"
+    )
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
     parser.add_argument("--variants", nargs="+", type=Variant, choices=[*Variant], default=[*Variant])
     parser.add_argument(
@@ -57,7 +61,7 @@ def main(arguments: list[str]) -> int:
     for variant in options.variants:
         known = programs(variant)
         chosen = [known[it] for it in options.names or known if it in known]
-        scores = [(it, _scores(it, variant, options, results)) for it in chosen]
+        scores = _scores(chosen, variant, options, results)
         blamed += sum(it.false_blame for _, them in scores for it in them)
         text = _table(scores)
         print(text)
@@ -95,12 +99,17 @@ def _scores_of_rivals(program: Program, seed: int, options: argparse.Namespace) 
     }
 
 
-def _scores(program: Program, variant: Variant, options: argparse.Namespace, results: Results) -> list[Score]:
-    found = []
-    for seed in range(options.first, options.first + options.seeds):
+def _scores(
+    chosen: Sequence[Program], variant: Variant, options: argparse.Namespace, results: Results
+) -> list[tuple[Program, list[Score]]]:
+    def one(program: Program, seed: int) -> Score:
         run = partial(_one, program, seed, variant, options)
-        found.append(results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR])
-    return found
+        return results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR]
+
+    seeds = range(options.first, options.first + options.seeds)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        begun = [(it, [pool.submit(one, it, seed) for seed in seeds]) for it in chosen]
+        return [(it, [each.result() for each in them]) for it, them in begun]
 
 
 def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:

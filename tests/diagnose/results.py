@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -14,10 +15,11 @@ _Row = dict[str, Score]
 
 
 class Results:
-    """What is known, by a run's name. `path`: None: nothing is kept."""
+    """What is known, by a run's name. Thread-safe. `path`: None: nothing is kept."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._lock = threading.Lock()
         self._known: dict[str, _Row] = {}
         if path is not None and path.exists():
             for line in path.read_text().splitlines():
@@ -27,8 +29,10 @@ class Results:
     def of(self, name: str, run: Callable[[], _Row]) -> _Row:
         """What the file has of a run; else what it gives now."""
         if name not in self._known:
-            self._known[name] = row = run()
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps([name, {who: asdict(it) for who, it in row.items()}]) + "\n")
+            row = run()
+            with self._lock:
+                self._known[name] = row
+                if self._path is not None:
+                    with self._path.open("a") as file:
+                        file.write(json.dumps([name, {who: asdict(it) for who, it in row.items()}]) + "\n")
         return self._known[name]
