@@ -86,6 +86,8 @@ def test_the_folder_is_the_users_and_the_file_has_no_tokens(running: RunningGang
         "gang.json": 0o640,
         "rank-0": 0o660,
         "rank-1": 0o660,
+        "rank-0.record": 0o640,
+        "rank-1.record": 0o640,
     }
     assert running.token not in (folder / "gang.json").read_text()
 
@@ -155,11 +157,12 @@ def test_it_answers_while_all_other_threads_of_a_rank_are_taken(running: Running
             may_end.set()
 
 
-def test_nothing_is_left_when_the_gang_has_ended(tmp_path: Path) -> None:
+def test_the_records_are_left_when_the_gang_has_ended(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
+    records = {"rank-0.record", "rank-1.record"}
     with up(tmp_path, SIZE, "fake", ["--observe", str(folder)]):
-        assert {it.name for it in folder.iterdir()} == {"gang.json", "rank-0", "rank-1"}
-    assert list(folder.iterdir()) == []
+        assert {it.name for it in folder.iterdir()} == {"gang.json", "rank-0", "rank-1", *records}
+    assert {it.name for it in folder.iterdir()} == records
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.support.waiting import until
 import rankbridge
 from rankbridge import Gang, InvalidArgumentError, Position, RecordGrowth
 from rankbridge.errors import ResourceExhaustedError
-from rankbridge_server.core.record import MAX_WATCHES
+from rankbridge_server.core.record.record import MAX_WATCHES
 
 SIZE = 4
 TIMEOUT_S = 30.0

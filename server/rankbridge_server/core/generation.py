@@ -70,6 +70,8 @@ class Generation:
         self._error: BridgeError | None = None
         self.store = GenerationStore(self)
         self._waiters: dict[object, Callable[[BridgeError], None]] = {}
+        self.regrouped: Callable[[], object] = lambda: None
+        """Called when a group was added or removed."""
 
     @property
     def error(self) -> BridgeError | None:
@@ -133,6 +135,7 @@ class Generation:
             raise BridgeError(error.failure)
         if group.membership is not None:
             group.membership.lane.wait_with(self.links.group(group.name))
+        self.regrouped()
 
     def remove(self, name: str) -> None:
         """Removes a group, and closes it when its lane has done what is queued there."""
@@ -141,6 +144,7 @@ class Generation:
         self.links.remove_group(name)
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
         close_when_idle(group, ended, self._data_timeout)
+        self.regrouped()
 
     def start(self, job: Job, plan: Plan, first: bool = False) -> None:
         """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
@@ -202,6 +206,8 @@ class Generation:
                 if self._holds.active:
                     hold_before(self._holds, job, plan.contract)
                 job.task.contract = plan.contract
+                if not admitted:
+                    job.task.sequence = job.membership.sequence
                 is_here = job.task.enter(Phase.ADMISSION)
                 if not admitted:
                     if not is_here:
@@ -361,6 +367,9 @@ class Generation:
                 raise unknown_group(job.group.name)
             if self._holds.active:
                 hold_before(self._holds, job, f"{job.operation} {plan.terms}".rstrip())
+            # Before it is announced: who reads the record from outside sees it as it waits.
+            job.task.contract = f"{job.operation} {plan.terms}".rstrip()
+            job.task.sequence = job.membership.sequence
             if job.task.enter(Phase.ADMISSION):
                 self._enter(job, plan)
         except Exception as error:
@@ -408,8 +417,7 @@ class Generation:
             self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
     def _enter(self, job: Job, plan: Plan) -> None:
-        contract = job.task.contract = f"{job.operation} {plan.terms}".rstrip()
-        payloads = self._agree(job, contract, plan.payload())
+        payloads = self._agree(job, job.task.contract, plan.payload())
         if not job.task.enter(Phase.DATA):
             return
         entry = Entry(
@@ -423,8 +431,6 @@ class Generation:
     def _agree(self, job: Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
         timeout = max(task.remaining, 0.001)
-        if task.sequence < 0:
-            task.sequence = membership.sequence
         arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload, task.site)
         verdict = self._verdict(job, arrival)
         if verdict.ruling is Ruling.GO:

@@ -74,6 +74,12 @@ def look(pid: int, thread: int = 0) -> Look:
     )
 
 
+def started(pid: int) -> int:
+    """When a process began, by the kernel's count: with its number, the name of a process. 0: there is none."""
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return int(fields[19]) if len(fields) > 19 else 0
+
+
 def memory(pid: int) -> Memory:
     """Memory of a process now."""
     status = _read(Path(f"/proc/{pid}/status"))

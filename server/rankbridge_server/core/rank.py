@@ -37,7 +37,8 @@ from .operations.outcomes import KEPT_BYTES, REMEMBERED, Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
-from .record import Record, Recorded
+from .record.record import Record
+from .record.recorded import Recorded
 from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.segments import Segments
 from .task import Call, Task
@@ -100,7 +101,7 @@ class Rank:
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
     trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
     at which line the script of the job is whose process this is; empty: it is no job's. `hook`: called before the first
-    breakpoint is set; makes the user's own collectives come to it.
+    breakpoint is set; makes the user's own collectives come to it. `record`: of its operations; None: one in memory.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Rank:
         functions: Functions | None = None,
         script: Callable[[], str] = lambda: "",
         hook: Callable[[Holds], None] = lambda holds: None,
+        record: Record | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -132,7 +134,8 @@ class Rank:
         # Of functions that are called on this rank alone.
         self._alone = Courier("functions")
         self.events = EventLog()
-        self.record = Record(limits.max_record)
+        self.record = record or Record(limits.max_record)
+        self._enters = self.record.note
         self.holds = Holds(backend.tensors.find, hook)
         self.gang_calls = GangCalls()
         self._metrics = metrics
@@ -156,6 +159,8 @@ class Rank:
         self._seen = 0
         self._preparation: Preparation | None = None
         self._generation: Generation | None = None
+        self.regrouped: Callable[[], object] = lambda: None
+        """Called when a group of the generation was added or removed."""
 
     def describe(self) -> Description:
         """The rank's state. Never waits, not even for a forming that is under way."""
@@ -375,6 +380,7 @@ class Rank:
                 generation.end(error, ended)
                 raise error.at(Place(rank=preparation.rank, generation=number))
             self._generation = generation
+            generation.regrouped = self.regrouped
             self.holds.begin_generation()
             self.functions.formed(generation)
             generation.announce()
@@ -441,6 +447,7 @@ class Rank:
                 self._refuse_run(generation, group.membership, place, error)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement, site=call.site)
+        task.note = self._enters
         task.then(self._note)
         if site.inputs:
             self.holds.inputs.keep(task, site.inputs)

@@ -44,7 +44,9 @@ class Task:
     `contract`: what its members agree on; empty: nothing, or not yet said. `sequence`: GO verdicts of its group before
     it; -1: it was not announced. `site`: as of `Call`. `function`: name of
     the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
-    `held`: it waits at a breakpoint.
+    `held`: it waits at a breakpoint. `note`: called, under the task's lock, when it
+    enters a phase; None: nothing is. `slot`: where the rank's
+    record has it while it has not ended; 0: nowhere.
     `waited_for`: of each of its admissions, on the group's leader, the rank that came last, and the seconds that all
     others have waited for it.
     A rank keeps thousands of tasks that are done, so a task is small.
@@ -68,10 +70,12 @@ class Task:
         "entered",
         "function",
         "held",
+        "note",
         "place",
         "sequence",
         "session_id",
         "site",
+        "slot",
         "thread",
         "waited_for",
     )
@@ -94,6 +98,8 @@ class Task:
         self.waited_for: tuple[tuple[int, float], ...] = ()
         self.done = False
         self.held = False
+        self.note: Callable[[Task], None] | None = None
+        self.slot = 0
         self._outcome: Outcome = None
         self._error: BridgeError | None = None
         self._lock = threading.RLock()
@@ -138,8 +144,16 @@ class Task:
                 self.announced = time.monotonic()
             self._phase = phase
             self._leave = None
+            if self.note is not None:
+                self.note(self)
             self._notify()
             return True
+
+    def note_now(self) -> None:
+        """Calls `note`, unless the task is done."""
+        with self._lock:
+            if not self.done and self.note is not None:
+                self.note(self)
 
     def arrived(self, leave: Callable[[], None]) -> None:
         """Notes how the task is withdrawn in this phase. `leave` asks for it: the leader, or the function that runs."""

@@ -39,10 +39,19 @@ class RankServicer(OfRank, stub.RankServiceServicer):
         self._version = version("rankbridge")
         self._abilities = wire.pack_abilities(OPERATIONS, rank.backend)
 
+    @property
+    def has_script(self) -> bool:
+        """Whether the rank's process is a job's."""
+        return self._rank.has_script
+
     def DescribeRank(
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRankResponse:
         """Describes the rank."""
+        return self.description()
+
+    def description(self) -> pb.DescribeRankResponse:
+        """What the rank is now."""
         description = self._rank.describe()
         return pb.DescribeRankResponse(
             rank=description.rank,

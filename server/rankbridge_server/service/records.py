@@ -11,7 +11,8 @@ from rankbridge.v1 import debug_service_pb2 as pb, error_pb2
 
 from ..core.errors import BridgeError, Place, invalid
 from ..core.rank import Rank
-from ..core.record import Recorded, RecordWatch
+from ..core.record.record import RecordWatch
+from ..core.record.recorded import Recorded
 from .wire import wire
 
 _INTERVAL_MS = 250

@@ -24,7 +24,7 @@ from ..core.events import MAX_WATCHES
 from ..core.functions.reports import MAX_READERS
 from ..core.hold.holds import MAX_BREAKPOINTS
 from ..core.rank import Rank
-from ..core.record import MAX_WATCHES as MAX_RECORD_WATCHES
+from ..core.record.record import MAX_WATCHES as MAX_RECORD_WATCHES
 from ..core.tokens import Role, Tokens
 from .audited import Audited
 from .debug import DebugServicer, LookInside
@@ -43,6 +43,7 @@ from .rank import RankServicer
 from .refs.service import RefServicer
 from .refusing import Refusing
 from .registration import register
+from .state import packed_state
 from .streams.executing import MAX_STREAMS
 from .streams.local_streams import SUFFIX, LocalStreams
 from .targets import is_unix, socket_path
@@ -129,7 +130,7 @@ class Server:
         self._services: list[str] = []
         self._audit = audit
         self._look_inside = look_inside
-        self._tokens = tokens
+        self._described = RankServicer(rank, self.endpoints, tokens)
         refusing = Refusing(rank.identity.rank, audit)
         self._by_unix = self._serving(rank, self._pool, [] if audit is None else [Audited(audit)])
         self._by_tcp = (
@@ -171,6 +172,10 @@ class Server:
         for pool in self._pools:
             pool.shutdown(wait=False)
 
+    def state(self, most: int) -> bytes:
+        """What the rank is, as part of its evidence, for its record; in at most so many bytes."""
+        return packed_state(self._described, most)
+
     def wait(self) -> None:
         """Return when the server has stopped."""
         for server in self._servers:
@@ -180,20 +185,19 @@ class Server:
         self, rank: Rank, pool: ThreadPoolExecutor, interceptors: list[grpc.ServerInterceptor]
     ) -> grpc.Server:
         server = grpc.server(pool, options=_OPTIONS, interceptors=interceptors)
-        described = RankServicer(rank, self.endpoints, self._tokens)
         servicers = (
             servicer(rank, collectives.CollectiveServiceServicer, COLLECTIVES),
             servicer(rank, objects.ObjectServiceServicer, OBJECTS),
             servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
             self._gang,
-            DebugServicer(rank, described, self._look_inside),
+            DebugServicer(rank, self._described, self._look_inside),
             FunctionServicer(rank),
             GraphServicer(rank),
             GroupServicer(rank),
             HoldServicer(rank),
             OperationServicer(rank),
             QueueServicer(rank),
-            described,
+            self._described,
             RefServicer(rank),
         )
         self._services = [register(it, server) for it in servicers]

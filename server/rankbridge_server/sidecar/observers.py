@@ -6,32 +6,38 @@ import os
 from pathlib import Path
 
 from ..core.rank import Identity
+from ..core.record.files import record_path, records_in
 from . import endpoints
 from .runtime_dir import GANG
 
-_MODE = 0o640
+MODE = 0o640
+"""Of files there: whoever may enter the folder may read them, if they have its group."""
 
 
 class Observers:
-    """A folder with a unix socket of each rank, and an endpoints file without tokens.
+    """A folder with a unix socket and the record of each rank, and an endpoints file without tokens.
 
-    The folder's permissions say who gets in. Raises OSError when it cannot be made: then with permissions for its
-    owner alone.
+    The folder's permissions say who gets in. The records stay when the ranks have ended. Raises OSError when it cannot
+    be made: then with permissions for its owner alone.
     """
 
     def __init__(self, folder: Path, identity: Identity) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._ranks = range(identity.world_size)
-        self._folder = folder.absolute()
-        self._file = self._folder / GANG if identity.rank == 0 else None
+        self.folder = folder.absolute()
+        self._file = self.folder / GANG if identity.rank == 0 else None
         self.socket = self._socket(identity.rank)
+        self.record = record_path(self.folder, identity.rank)
 
     def publish(self) -> None:
-        """Writes the endpoints file, as rank 0."""
+        """Writes the endpoints file, and removes records of ranks that a gang before had, as rank 0."""
         if self._file is not None:
+            for rank, path in records_in(self.folder).items():
+                if rank not in self._ranks:
+                    path.unlink(missing_ok=True)
             ranks = [{"rank": rank, "endpoints": [self._socket(rank)]} for rank in self._ranks]
             endpoints.write(self._file, {"size": len(ranks), "ranks": ranks})
-            os.chmod(self._file, _MODE)
+            os.chmod(self._file, MODE)
 
     def remove(self) -> None:
         """Removes the endpoints file, as rank 0. gRPC removes the socket."""
@@ -39,4 +45,4 @@ class Observers:
             self._file.unlink(missing_ok=True)
 
     def _socket(self, rank: int) -> str:
-        return f"unix:{self._folder}/rank-{rank}"
+        return f"unix:{self.folder}/rank-{rank}"

@@ -18,11 +18,13 @@ from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
+from ..core.record.record import Record
 from ..service.debug import LookInside
 from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
 from . import logs, traces
-from .observers import Observers
+from .kept_record import KeptRecord
+from .observers import MODE, Observers
 from .settings import RankSettings
 from .tls import serving
 from .traces import Traces
@@ -52,6 +54,10 @@ class Sidecar:
             _open_many_files()
         tls, tokens = settings.tls, settings.tokens
         self._traces = Traces(identity.rank) if traces.asked_for() else None
+        self._observers = Observers(settings.observe, identity) if settings.observe else None
+        record = Record(
+            settings.limits.max_record, self._observers.record if self._observers is not None else None, MODE
+        )
         self._rank = Rank(
             identity,
             backend,
@@ -67,6 +73,7 @@ class Sidecar:
             functions=functions,
             script=(lambda: "") if settings.own_process else _script,
             hook=hook,
+            record=record,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
@@ -74,7 +81,6 @@ class Sidecar:
         self._dialling = Dialling(
             (lambda: tls().dialling()) if tls else None, (lambda: tokens().peer) if tokens else None
         )
-        self._observers = Observers(settings.observe, identity) if settings.observe else None
         self._server = Server(
             self._rank,
             settings.listen,
@@ -90,7 +96,9 @@ class Sidecar:
         self._rank.events.notes.append(logs.log_event)
         self._rank.events.notes.append(lambda it: formed(it.generation) if it.kind is Kind.FORMED else None)
         self._server.start()
+        self._kept: KeptRecord | None = None
         if self._observers is not None:
+            self._kept = KeptRecord(self._rank, record, self._server.state)
             self._observers.publish()
         LOGGER.info("it serves, and waits to be formed", extra={"rank": identity.rank, "event": "serving"})
 
@@ -116,6 +124,8 @@ class Sidecar:
     def stop(self) -> None:
         """Ends the generation, answers pending operations, and stops serving."""
         self._rank.close("the rank stops")
+        if self._kept is not None:
+            self._kept.stop()
         self._server.stop(grace=0.5)
         if self._observers is not None:
             self._observers.remove()

@@ -11,7 +11,7 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
 from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
-from rankbridge_server.core.record import MAX_WATCHES, Record
+from rankbridge_server.core.record.record import MAX_WATCHES, Record
 from rankbridge_server.core.task import Task
 
 

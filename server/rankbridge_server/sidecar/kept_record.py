@@ -1,0 +1,53 @@
+"""The record of a rank in a file of the folder for observers: it is read from outside, and outlives the rank."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..core.events import Event
+from ..core.rank import Rank
+from ..core.record.record import Record
+
+ALIVE_S = 0.25
+"""How often a rank writes that it runs Python."""
+
+
+class KeptRecord:
+    """Keeps a record's file true: that the rank runs, what it is, and what is queued. `describe`: packs what it is."""
+
+    def __init__(self, rank: Rank, record: Record, describe: Callable[[int], bytes]) -> None:
+        """`describe`: is given how many bytes there are for it."""
+        self._rank = rank
+        self._record = record
+        self._describe = describe
+        self._changed = threading.Event()
+        self._stopped = False
+        self._changed.set()
+        rank.events.notes.append(self._happened)
+        rank.regrouped = self._changed.set
+        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Writes that the rank ends because it was told to."""
+        self._stopped = True
+        self._changed.set()
+        self._thread.join()
+        self._record.describe(self._describe(self._record.most_state))
+        self._record.end()
+
+    def _happened(self, event: Event) -> None:
+        # Whoever adds an event may hold the generation's lock, which a description needs.
+        self._changed.set()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            self._record.live()
+            if self._changed.wait(ALIVE_S):
+                self._changed.clear()
+                self._record.describe(self._describe(self._record.most_state))
+            for task in self._rank.pending()[0]:
+                # What has entered no phase yet waits behind others, or is held.
+                if not task.slot:
+                    task.note_now()
