@@ -211,8 +211,11 @@ class GetRecordResponse(google.protobuf.message.Message):
 
     OPERATIONS_FIELD_NUMBER: builtins.int
     ENDED_FIELD_NUMBER: builtins.int
+    FROM_OUTSIDE_FIELD_NUMBER: builtins.int
     ended: builtins.int
     """How many operations have ended on this rank since it started. The record keeps the last ones."""
+    from_outside: builtins.bool
+    """Whether it was read from outside: of operations that are not done, those that were accepted last may be missing."""
     @property
     def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RecordedOperation]:
         """Operations that are done, in the order in which they ended; then those that are not, the oldest first."""
@@ -222,8 +225,9 @@ class GetRecordResponse(google.protobuf.message.Message):
         *,
         operations: collections.abc.Iterable[Global___RecordedOperation] | None = ...,
         ended: builtins.int = ...,
+        from_outside: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["ended", b"ended", "operations", b"operations"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ended", b"ended", "from_outside", b"from_outside", "operations", b"operations"]) -> None: ...
 
 Global___GetRecordResponse: typing_extensions.TypeAlias = GetRecordResponse
 
@@ -307,6 +311,7 @@ class RecordGrowth(google.protobuf.message.Message):
     LOST_FIELD_NUMBER: builtins.int
     RECORD_FIELD_NUMBER: builtins.int
     AT_US_FIELD_NUMBER: builtins.int
+    FROM_OUTSIDE_FIELD_NUMBER: builtins.int
     ended: builtins.int
     """How many operations have ended on this rank since it started, up to the last one here; of all groups."""
     lost: builtins.int
@@ -317,6 +322,8 @@ class RecordGrowth(google.protobuf.message.Message):
     """Names the record in which `ended` counts; another process of the rank has another."""
     at_us: builtins.int
     """When it was so, by the clock of the rank's host: microseconds since 1970 in UTC."""
+    from_outside: builtins.bool
+    """Whether it was read from outside, because the rank does not run Python: it is stopped, or a thread holds Python's lock."""
     @property
     def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RecordedOperation]:
         """Operations that have ended since the response before, in the order in which they ended: at most 1,000. The next response
@@ -336,8 +343,9 @@ class RecordGrowth(google.protobuf.message.Message):
         lost: builtins.int = ...,
         record: builtins.int = ...,
         at_us: builtins.int = ...,
+        from_outside: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["at_us", b"at_us", "ended", b"ended", "lost", b"lost", "operations", b"operations", "pending", b"pending", "record", b"record"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["at_us", b"at_us", "ended", b"ended", "from_outside", b"from_outside", "lost", b"lost", "operations", b"operations", "pending", b"pending", "record", b"record"]) -> None: ...
 
 Global___RecordGrowth: typing_extensions.TypeAlias = RecordGrowth
 
@@ -453,6 +461,12 @@ class GetStacksResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     THREADS_FIELD_NUMBER: builtins.int
+    FROM_OUTSIDE_FIELD_NUMBER: builtins.int
+    TROUBLE_FIELD_NUMBER: builtins.int
+    from_outside: builtins.bool
+    """Whether they were read from outside, because the rank does not run Python."""
+    trouble: builtins.str
+    """Why there are none, and what would make it possible. Empty: there are."""
     @property
     def threads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ThreadStack]:
         """Its threads that run Python, the main one first."""
@@ -461,8 +475,10 @@ class GetStacksResponse(google.protobuf.message.Message):
         self,
         *,
         threads: collections.abc.Iterable[Global___ThreadStack] | None = ...,
+        from_outside: builtins.bool = ...,
+        trouble: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["threads", b"threads"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["from_outside", b"from_outside", "threads", b"threads", "trouble", b"trouble"]) -> None: ...
 
 Global___GetStacksResponse: typing_extensions.TypeAlias = GetStacksResponse
 
@@ -475,10 +491,16 @@ class ThreadStack(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     NATIVE_ID_FIELD_NUMBER: builtins.int
     FRAMES_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    HOLDS_LOCK_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Name of the thread: "MainThread"."""
     native_id: builtins.int
     """The kernel's number of the thread."""
+    state: builtins.str
+    """The thread's state, as `state` of `Process`. Empty: it was not asked for."""
+    holds_lock: builtins.bool
+    """Whether it holds Python's lock. Not set: it is not known."""
     @property
     def frames(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___StackFrame]:
         """Its calls, the innermost first."""
@@ -489,8 +511,12 @@ class ThreadStack(google.protobuf.message.Message):
         name: builtins.str = ...,
         native_id: builtins.int = ...,
         frames: collections.abc.Iterable[Global___StackFrame] | None = ...,
+        state: builtins.str = ...,
+        holds_lock: builtins.bool | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["frames", b"frames", "name", b"name", "native_id", b"native_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_holds_lock", b"_holds_lock", "holds_lock", b"holds_lock"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_holds_lock", b"_holds_lock", "frames", b"frames", "holds_lock", b"holds_lock", "name", b"name", "native_id", b"native_id", "state", b"state"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_holds_lock", b"_holds_lock"]) -> typing.Literal["holds_lock"] | None: ...
 
 Global___ThreadStack: typing_extensions.TypeAlias = ThreadStack
 
@@ -678,6 +704,9 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     AT_US_FIELD_NUMBER: builtins.int
     USER_THREAD_FIELD_NUMBER: builtins.int
     TORCH_FIELD_NUMBER: builtins.int
+    FROM_OUTSIDE_FIELD_NUMBER: builtins.int
+    ALIVE_US_FIELD_NUMBER: builtins.int
+    ENDED_IN_ORDER_FIELD_NUMBER: builtins.int
     still: builtins.bool
     """Whether the thread that `process` is about was at the same place both times."""
     interval_us: builtins.int
@@ -688,6 +717,14 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     """The kernel's number of the thread that runs the user's code: a function, or the script of a job to which the rank was
     attached. 0: none does.
     """
+    from_outside: builtins.bool
+    """Whether it was read from outside: from the rank's record, from /proc, and by py-spy. The rank does not run Python, or is dead:
+    then the state of its process is "gone".
+    """
+    alive_us: builtins.int
+    """When the rank ran Python last, as its record says, by the clock of its host: microseconds since 1970 in UTC. Not set: now."""
+    ended_in_order: builtins.bool
+    """Whether it has ended because it was told to."""
     @property
     def rank(self) -> rankbridge.v1.rank_service_pb2.DescribeRankResponse:
         """What it is, and the state of its generation."""
@@ -737,9 +774,13 @@ class GetEvidenceResponse(google.protobuf.message.Message):
         at_us: builtins.int = ...,
         user_thread: builtins.int = ...,
         torch: Global___TorchState | None = ...,
+        from_outside: builtins.bool = ...,
+        alive_us: builtins.int | None = ...,
+        ended_in_order: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["activity", b"activity", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "torch", b"torch"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "at_us", b"at_us", "before", b"before", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "torch", b"torch", "user_thread", b"user_thread"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_alive_us", b"_alive_us", "activity", b"activity", "alive_us", b"alive_us", "before", b"before", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "torch", b"torch"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_alive_us", b"_alive_us", "activity", b"activity", "alive_us", b"alive_us", "at_us", b"at_us", "before", b"before", "ended_in_order", b"ended_in_order", "from_outside", b"from_outside", "interval_us", b"interval_us", "pending", b"pending", "process", b"process", "rank", b"rank", "record", b"record", "stacks", b"stacks", "still", b"still", "torch", b"torch", "user_thread", b"user_thread"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_alive_us", b"_alive_us"]) -> typing.Literal["alive_us"] | None: ...
 
 Global___GetEvidenceResponse: typing_extensions.TypeAlias = GetEvidenceResponse
 

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class DebugServiceStub(object):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-    answers, whatever the gang is doing, as long as the rank's process runs.
+    answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+    while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
     """
 
     def __init__(self, channel):
@@ -70,7 +71,8 @@ class DebugServiceStub(object):
 
 class DebugServiceServicer(object):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-    answers, whatever the gang is doing, as long as the rank's process runs.
+    answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+    while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
     """
 
     def GetRecord(self, request, context):
@@ -160,7 +162,8 @@ def add_DebugServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class DebugService(object):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-    answers, whatever the gang is doing, as long as the rank's process runs.
+    answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+    while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
     """
 
     @staticmethod

@@ -123,7 +123,8 @@ _DebugServiceDiagnoseType = typing_extensions.TypeVar(
 
 class DebugServiceStub(typing.Generic[_DebugServiceGetRecordType, _DebugServiceWatchRecordType, _DebugServiceGetStacksType, _DebugServiceGetProcessType, _DebugServiceGetEvidenceType, _DebugServiceDiagnoseType]):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-    answers, whatever the gang is doing, as long as the rank's process runs.
+    answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+    while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
     """
 
     @typing.overload
@@ -233,7 +234,8 @@ DebugServiceAsyncStub: typing_extensions.TypeAlias = DebugServiceStub[
 
 class DebugServiceServicer(metaclass=abc.ABCMeta):
     """What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-    answers, whatever the gang is doing, as long as the rank's process runs.
+    answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+    while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
     """
 
     @abc.abstractmethod

@@ -15,6 +15,7 @@ from ..doctor.evidence import Evidence
 from ..doctor.verdict import Kind, Verdict
 from .gang_verdicts import is_gang, verdict_in, verdict_on
 from .gangs import NoGang, gang_options, running
+from .observed_folder import is_observed, verdict_on_folder
 from .options import FILE, JSON, Command, Option, Options
 
 HEALTHY, FOUND, BAD, UNSURE = 0, 1, 2, 3
@@ -54,6 +55,8 @@ def _verdict(options: Options) -> Verdict:
     from ..job.outside.processes import NoJob
     from ..service.gang_verdict import is_bundle
 
+    if options.read is None and is_observed(options):
+        return verdict_on_folder(Path(options.job[0]), options)
     if options.read is None and is_gang(options):
         return verdict_on(options)
     try:
@@ -138,8 +141,8 @@ COMMAND = Command(
     ],
     help="Say which rank of a torch.distributed job keeps the others waiting, in which call, and why. The job needs no "
     "preparation. PID: a process of it, a rank or torchrun, or a rank of a gang of `rankbridge up`; without one, the "
-    "only job of this host, else its only gang. FOLDER: that of `rankbridge watch`, also after the job's death, or one "
-    "with dumps of torch's flight recorder. FILE: what `ncclras -f json` has printed, better twice, seconds apart. A "
-    "gang may be on several hosts: its ranks are asked. Nothing is stopped or changed. Exit status: 0 healthy, 1 a "
-    "verdict, 2 no job or a bad bundle, 3 not certain.",
+    "only job of this host, else its only gang. FOLDER: that of `rankbridge watch`, also after the job's death; of "
+    "--observe, also after the death of ranks; one with dumps of torch's flight recorder. FILE: what `ncclras -f json` "
+    "has printed, better twice, seconds apart. A gang may be on several hosts: its ranks are asked. Nothing is stopped "
+    "or changed. Exit status: 0 healthy, 1 a verdict, 2 no job or a bad bundle, 3 not certain.",
 )

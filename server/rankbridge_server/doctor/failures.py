@@ -9,12 +9,12 @@ from dataclasses import replace
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Frame
 from .testimony import Operation, Silence, Testimony
-from .verdict import Condition, Culprit, Kind, Side, Verdict
+from .verdict import Condition, Culprit, Kind, Side, Verdict, Wait
 from .words import rank_intervals, verb
 
 _SHORTLY_S = 60.0
 """Before others begin to wait: a failure after which a controller calls a rank no more."""
-_MISMATCH, _PEER_MISSING = "MISMATCH", "PEER_MISSING"
+_MISMATCH, _PEER_MISSING, _PEER_LOST = "MISMATCH", "PEER_MISSING", "PEER_LOST"
 _KINDS: tuple[tuple[Kind, Callable[[Call], object]], ...] = (
     (Kind.MISMATCH_KIND, lambda it: "" if it.is_p2p else it.kind),
     (Kind.MISMATCH_ROOT, lambda it: it.root),
@@ -25,12 +25,20 @@ _KINDS: tuple[tuple[Kind, Callable[[Call], object]], ...] = (
 
 
 def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdict | None:
-    """The generation is over: because a rank was lost, or for another reason."""
+    """The generation is over because a rank was lost."""
     reasons = {rank: reason for it in testimonies for rank, reason in it.lost}
     if reasons:
-        pids = {it.rank: it.pid for it in silences}
+        pids = {it.rank: it.pid for it in silences} | {it.rank: it.pid for it in testimonies}
+        was_in = {it.rank: _unended(it) for it in testimonies if it.outside is not None}
         culprits = tuple(
-            Culprit(rank=rank, confidence=0.95, condition=Condition.DEAD, pid=pids.get(rank), why=reason)
+            Culprit(
+                rank=rank,
+                confidence=0.95,
+                condition=Condition.DEAD,
+                pid=pids.get(rank),
+                why=reason + (f"; it was in {_name(it)}" if (it := was_in.get(rank)) else ""),
+                stack=_sites([it]) if it else (),
+            )
             for rank, reason in sorted(reasons.items())
         )
         numbers = [*reasons]
@@ -39,18 +47,55 @@ def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdi
             summary=f"{rank_intervals(numbers)} {verb(numbers, 'was', 'were')} lost: {culprits[0].why}",
             confidence=0.95,
             culprits=culprits,
+            waits=_ended_by(testimonies, tuple(numbers)),
             advice="read its last output, and the kernel's log (`dmesg`) for the OOM killer; form the gang again",
         )
-    over = next((it.over for it in testimonies if it.over), "")
-    if not over:
+    return None
+
+
+def over(testimonies: Sequence[Testimony]) -> Verdict | None:
+    """The generation is over, for whatever reason."""
+    why = next((it.over for it in testimonies if it.over), "")
+    if not why:
         return None
     return Verdict(
         kind=Kind.UNKNOWN,
         summary="the gang has no generation in which operations could run",
         confidence=0.0,
-        evidence=(over,),
+        evidence=(why,),
         advice="form the gang again",
     )
+
+
+def _ended_by(testimonies: Sequence[Testimony], lost: tuple[int, ...]) -> tuple[Wait, ...]:
+    """What the loss of ranks has ended on the others: the operations that waited for them."""
+    groups = {group.name: group.ranks for it in testimonies for group in it.groups}
+    found = []
+    for it in testimonies:
+        ended = [one for one in it.operations if one.code == _PEER_LOST and one.done_at is not None]
+        newest = max((one.generation for one in ended), default=0)
+        for one in ended:
+            is_of_it = one.generation == newest and {*lost} & {*groups.get(one.group, ())}
+            if it.rank not in lost and is_of_it and one.done_at is not None:
+                seconds = one.done_at - one.called_at
+                found.append(
+                    Wait(
+                        rank=it.rank,
+                        call=_name(one),
+                        waits_for=lost,
+                        seconds=seconds,
+                        site=frame_of(one.site),
+                    )
+                )
+    return tuple(sorted(found, key=lambda it: (-(it.seconds or 0.0), it.rank)))
+
+
+def _unended(it: Testimony) -> Operation | None:
+    return next((one for one in it.operations if one.done_at is None), None)
+
+
+def _name(it: Operation) -> str:
+    return f"{it.function or it.kind} {it.group}"
 
 
 def last(testimonies: Sequence[Testimony], at: float) -> Verdict | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..core.activity import Doing
+from .admissions import unreported
 from .conditions import gil_holder
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Evidence, Group, Process, RankEvidence, Thread
@@ -72,7 +73,10 @@ class _Book:
             }
             if inside:
                 self._enter(group, inside, numbers)
-        for admission in (one for it in testimonies for one in it.admissions):
+        for admission in (
+            *(one for it in testimonies for one in it.admissions),
+            *unreported(testimonies, at),
+        ):
             self._wait(admission, operations, numbers, at)
         for rank, its in operations.items():
             for operation in its:
@@ -175,6 +179,13 @@ def _went_well(operations: Mapping[int, Sequence[Operation]]) -> dict[_Key, dict
 
 
 def _rank(it: Testimony, book: _Book) -> RankEvidence:
+    if it.outside is not None:
+        silence = Silence(
+            rank=it.rank, pid=it.pid, host=it.host, process=it.process, threads=it.threads, still=it.still
+        )
+        return replace(
+            _silent(silence, book), groups=it.groups, begun=True, late_s=book.late_s.get(it.rank, 0.0)
+        )
     made = RankEvidence(
         rank=it.rank,
         pid=it.pid,

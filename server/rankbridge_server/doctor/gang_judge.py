@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from . import failures
+from . import failures, gang_deaths
 from .functions import left_behind
 from .gang_evidence import evidence_of
 from .judge import judge
@@ -31,6 +31,15 @@ def diagnose(
     `at`: now, in seconds since 1970; `interval_s`: between both looks at each process.
     """
     verdict = failures.loss(testimonies, silences)
+    if gang_deaths.is_over(testimonies):
+        at = gang_deaths.last_sign(testimonies)
+        evidence = evidence_of(testimonies, silences, world_size=world_size, at=at, interval_s=interval_s)
+        verdict = (
+            verdict
+            or gang_deaths.ended_in_order(testimonies, world_size)
+            or gang_deaths.died(evidence, testimonies, patience_s)
+        )
+    verdict = verdict or failures.over(testimonies)
     if verdict is None:
         evidence = evidence_of(testimonies, silences, world_size=world_size, at=at, interval_s=interval_s)
         verdict = judge(evidence, patience_s)

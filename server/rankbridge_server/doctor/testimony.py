@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..core.activity import Activity
+from ..core.processes import GONE
 from .evidence import Call, Group, Process, Thread
 
 
@@ -63,6 +64,17 @@ class TorchState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outside:
+    """That a rank has not said it itself. `alive_at`: when it ran Python last, in seconds since 1970.
+
+    `in_order`: it has ended because it was told to.
+    """
+
+    alive_at: float
+    in_order: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Testimony:
     """One rank. `threads`: the one that runs the user's code is the first; none: no code of the user's runs."""
 
@@ -82,6 +94,13 @@ class Testimony:
     over: str = ""
     """Why its generation is over. Empty: it is not."""
     torch: TorchState | None = None
+    outside: Outside | None = None
+    """None: the rank itself has said all this. Otherwise `threads` are in any order."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended."""
+        return self.process.state in (GONE, "Z", "X")
 
 
 @dataclass(frozen=True, kw_only=True)

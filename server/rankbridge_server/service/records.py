@@ -51,8 +51,8 @@ def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Ite
     goes_on = True
     while goes_on:
         growth, now = watch.next(_AT_ONCE), time.monotonic()
-        operations = _of(group, growth.operations)
-        pending = _of(group, rank.under_way())
+        operations = of_group(group, growth.operations)
+        pending = of_group(group, rank.under_way())
         is_news = bool(operations or growth.lost) or pending != sent
         if is_news or sent is None or now - at >= _SILENCE_S:
             sent, at = pending, now
@@ -69,7 +69,8 @@ def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Ite
         goes_on = watch.wait(0.0 if len(growth.operations) == _AT_ONCE else interval)
 
 
-def _of(group: str, operations: Sequence[Recorded]) -> list[Recorded]:
+def of_group(group: str, operations: Sequence[Recorded]) -> list[Recorded]:
+    """Those of a group; empty: of all."""
     return [it for it in operations if not group or it.place.group == group]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..core.processes import started
 from ..core.rank import Identity
 from ..core.record.files import record_path, records_in
+from ..core.record.memory import BadRecord, RecordMemory
 from . import endpoints
 from .runtime_dir import GANG
 
@@ -30,10 +32,10 @@ class Observers:
         self.record = record_path(self.folder, identity.rank)
 
     def publish(self) -> None:
-        """Writes the endpoints file, and removes records of ranks that a gang before had, as rank 0."""
+        """Writes the endpoints file, and removes records that a gang before has left, as rank 0."""
         if self._file is not None:
             for rank, path in records_in(self.folder).items():
-                if rank not in self._ranks:
+                if rank not in self._ranks or _is_left(path):
                     path.unlink(missing_ok=True)
             ranks = [{"rank": rank, "endpoints": [self._socket(rank)]} for rank in self._ranks]
             endpoints.write(self._file, {"size": len(ranks), "ranks": ranks})
@@ -46,3 +48,12 @@ class Observers:
 
     def _socket(self, rank: int) -> str:
         return f"unix:{self.folder}/rank-{rank}"
+
+
+def _is_left(path: Path) -> bool:
+    """Whether a record is that of a process that has ended, or is none."""
+    try:
+        record = RecordMemory.open(path)
+    except (OSError, BadRecord):
+        return True
+    return started(record.pid) != record.began

@@ -51,7 +51,8 @@ class RecordMemory:
         """Raises BadRecord. `where`: for its text."""
         if len(memory) < HEADER_BYTES or memory[: len(MAGIC)] != MAGIC:
             raise BadRecord(f"{where} is no record of a rank, or of another version of rankbridge")
-        _, slot, self.kept, spare, state, self.pid, self.began, self.since = HEADER.unpack_from(memory)
+        fixed: tuple[bytes, int, int, int, int, int, int, float] = HEADER.unpack_from(memory)
+        _, slot, self.kept, spare, state, self.pid, self.began, self.since = fixed
         if (slot, spare, state) != (SLOT_BYTES, SPARE, STATE_BYTES) or len(memory) != size_of(self.kept):
             raise BadRecord(f"{where} is cut off, or of another version of rankbridge")
         self.memory = memory

@@ -11,7 +11,7 @@ from ...doctor.evidence import Frame, Thread
 from ...doctor.gang_evidence import group_of
 from ...doctor.looks import between
 from ...doctor.page import page
-from ...doctor.testimony import Admission, Operation, Testimony
+from ...doctor.testimony import Admission, Operation, Outside, Testimony
 from ...doctor.verdict import Culprit, Side, Verdict, Wait
 from ...links.wire import activity_of
 from .torch_states import torch_state
@@ -47,7 +47,8 @@ def testimony(evidence: pb.GetEvidenceResponse) -> Testimony:
     rank = evidence.rank
     over = rank.generation_state == rank_service_pb2.GENERATION_STATE_OVER
     error = rank.generation_error
-    threads = tuple(map(_thread, evidence.stacks.threads)) if evidence.user_thread else ()
+    has_threads = evidence.user_thread or evidence.from_outside
+    threads = tuple(map(_thread, evidence.stacks.threads)) if has_threads else ()
     return Testimony(
         rank=rank.rank,
         pid=rank.pid,
@@ -64,6 +65,9 @@ def testimony(evidence: pb.GetEvidenceResponse) -> Testimony:
         ),
         over=error.message if over else "",
         torch=torch_state(evidence.torch) if evidence.HasField("torch") else None,
+        outside=Outside(alive_at=evidence.alive_us / 1e6, in_order=evidence.ended_in_order)
+        if evidence.from_outside
+        else None,
     )
 
 
@@ -106,7 +110,24 @@ def _seconds(message: Message, microseconds: str) -> float | None:
 
 def _thread(thread: pb.ThreadStack) -> Thread:
     frames = tuple(Frame(name=it.function, file=it.file, line=it.line) for it in thread.frames)
-    return Thread(name=thread.name, os_id=thread.native_id, frames=frames)
+    return Thread(
+        name=thread.name,
+        os_id=thread.native_id,
+        state=thread.state or "?",
+        owns_gil=thread.holds_lock if thread.HasField("holds_lock") else None,
+        frames=frames,
+    )
+
+
+def pack_thread(it: Thread) -> pb.ThreadStack:
+    """A thread as it was read from outside."""
+    return pb.ThreadStack(
+        name=it.name,
+        native_id=it.os_id or 0,
+        frames=[pb.StackFrame(function=one.name, file=one.file, line=one.line) for one in it.frames],
+        state="" if it.state == "?" else it.state,
+        holds_lock=it.owns_gil,
+    )
 
 
 def _operation(it: pb.RecordedOperation) -> Operation:

@@ -318,6 +318,7 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
 
     * `operations` - Operations that are done, in the order in which they ended; then those that are not, the oldest first.
     * `ended` - How many operations have ended on this rank since it started. The record keeps the last ones.
+    * `from_outside` - Whether it was read from outside: of operations that are not done, those that were accepted last may be missing.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -328,11 +329,13 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
   @type t :: %__MODULE__{
           operations: [V1.RecordedOperation.t()],
           ended: non_neg_integer(),
+          from_outside: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct operations: [],
             ended: 0,
+            from_outside: false,
             __unknown_fields__: []
 
   @impl true
@@ -347,6 +350,7 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
     [
       Encode.repeated(0x0A, {:message, V1.RecordedOperation}, message.operations),
       Encode.implicit(0x10, :uint64, message.ended),
+      Encode.implicit(0x18, :bool, message.from_outside),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -371,6 +375,10 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
     %{message | ended: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | from_outside: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -392,7 +400,8 @@ defmodule RankBridge.Proto.V1.GetRecordResponse do
   def __fields__ do
     [
       {1, :operations, {:message, V1.RecordedOperation}, :repeated},
-      {2, :ended, :uint64, :implicit}
+      {2, :ended, :uint64, :implicit},
+      {3, :from_outside, :bool, :implicit}
     ]
   end
 end
@@ -616,6 +625,7 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
       groups.
     * `record` - Names the record in which `ended` counts; another process of the rank has another.
     * `at_us` - When it was so, by the clock of the rank's host: microseconds since 1970 in UTC.
+    * `from_outside` - Whether it was read from outside, because the rank does not run Python: it is stopped, or a thread holds Python's lock.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -630,6 +640,7 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
           lost: non_neg_integer(),
           record: non_neg_integer(),
           at_us: non_neg_integer(),
+          from_outside: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -639,6 +650,7 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
             lost: 0,
             record: 0,
             at_us: 0,
+            from_outside: false,
             __unknown_fields__: []
 
   @impl true
@@ -657,6 +669,7 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
       Encode.implicit(0x20, :uint64, message.lost),
       Encode.implicit(0x28, :uint64, message.record),
       Encode.implicit(0x30, :uint64, message.at_us),
+      Encode.implicit(0x38, :bool, message.from_outside),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -700,6 +713,10 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
     %{message | at_us: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | from_outside: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -726,7 +743,8 @@ defmodule RankBridge.Proto.V1.RecordGrowth do
       {3, :ended, :uint64, :implicit},
       {4, :lost, :uint64, :implicit},
       {5, :record, :uint64, :implicit},
-      {6, :at_us, :uint64, :implicit}
+      {6, :at_us, :uint64, :implicit},
+      {7, :from_outside, :bool, :implicit}
     ]
   end
 end
@@ -1015,6 +1033,8 @@ defmodule RankBridge.Proto.V1.GetStacksResponse do
   ## Fields
 
     * `threads` - Its threads that run Python, the main one first.
+    * `from_outside` - Whether they were read from outside, because the rank does not run Python.
+    * `trouble` - Why there are none, and what would make it possible. Empty: there are.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1024,10 +1044,14 @@ defmodule RankBridge.Proto.V1.GetStacksResponse do
 
   @type t :: %__MODULE__{
           threads: [V1.ThreadStack.t()],
+          from_outside: boolean(),
+          trouble: String.t(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct threads: [],
+            from_outside: false,
+            trouble: "",
             __unknown_fields__: []
 
   @impl true
@@ -1041,6 +1065,8 @@ defmodule RankBridge.Proto.V1.GetStacksResponse do
   def encode_to_iodata(%__MODULE__{} = message) do
     [
       Encode.repeated(0x0A, {:message, V1.ThreadStack}, message.threads),
+      Encode.implicit(0x10, :bool, message.from_outside),
+      Encode.implicit(0x1A, :string, message.trouble),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1056,6 +1082,14 @@ defmodule RankBridge.Proto.V1.GetStacksResponse do
   @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
   def __put__(message, 1, 2, raw, depth) do
     %{message | threads: [Decode.message(V1.ThreadStack, nil, raw, depth) | message.threads]}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | from_outside: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | trouble: Decode.value(:string, raw)}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -1078,7 +1112,9 @@ defmodule RankBridge.Proto.V1.GetStacksResponse do
   @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
   def __fields__ do
     [
-      {1, :threads, {:message, V1.ThreadStack}, :repeated}
+      {1, :threads, {:message, V1.ThreadStack}, :repeated},
+      {2, :from_outside, :bool, :implicit},
+      {3, :trouble, :string, :implicit}
     ]
   end
 end
@@ -1092,6 +1128,8 @@ defmodule RankBridge.Proto.V1.ThreadStack do
     * `name` - Name of the thread: "MainThread".
     * `native_id` - The kernel's number of the thread.
     * `frames` - Its calls, the innermost first.
+    * `state` - The thread's state, as `state` of `Process`. Empty: it was not asked for.
+    * `holds_lock` - Whether it holds Python's lock. Not set: it is not known.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1103,12 +1141,16 @@ defmodule RankBridge.Proto.V1.ThreadStack do
           name: String.t(),
           native_id: non_neg_integer(),
           frames: [V1.StackFrame.t()],
+          state: String.t(),
+          holds_lock: boolean() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct name: "",
             native_id: 0,
             frames: [],
+            state: "",
+            holds_lock: nil,
             __unknown_fields__: []
 
   @impl true
@@ -1124,6 +1166,8 @@ defmodule RankBridge.Proto.V1.ThreadStack do
       Encode.implicit(0x0A, :string, message.name),
       Encode.implicit(0x10, :uint64, message.native_id),
       Encode.repeated(0x1A, {:message, V1.StackFrame}, message.frames),
+      Encode.implicit(0x22, :string, message.state),
+      Encode.optional(0x28, :bool, message.holds_lock),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1149,6 +1193,14 @@ defmodule RankBridge.Proto.V1.ThreadStack do
     %{message | frames: [Decode.message(V1.StackFrame, nil, raw, depth) | message.frames]}
   end
 
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | state: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | holds_lock: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1171,7 +1223,9 @@ defmodule RankBridge.Proto.V1.ThreadStack do
     [
       {1, :name, :string, :implicit},
       {2, :native_id, :uint64, :implicit},
-      {3, :frames, {:message, V1.StackFrame}, :repeated}
+      {3, :frames, {:message, V1.StackFrame}, :repeated},
+      {4, :state, :string, :implicit},
+      {5, :holds_lock, :bool, :optional}
     ]
   end
 end
@@ -1684,6 +1738,10 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       attached. 0: none does.
     * `torch` - What torch.distributed has of this process for functions, or for the script of a job to which the rank was attached. Not
       set: nothing.
+    * `from_outside` - Whether it was read from outside: from the rank's record, from /proc, and by py-spy. The rank does not run Python, or is dead:
+      then the state of its process is "gone".
+    * `alive_us` - When the rank ran Python last, as its record says, by the clock of its host: microseconds since 1970 in UTC. Not set: now.
+    * `ended_in_order` - Whether it has ended because it was told to.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1704,6 +1762,9 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
           at_us: non_neg_integer(),
           user_thread: non_neg_integer(),
           torch: V1.TorchState.t() | nil,
+          from_outside: boolean(),
+          alive_us: non_neg_integer() | nil,
+          ended_in_order: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1719,6 +1780,9 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
             at_us: 0,
             user_thread: 0,
             torch: nil,
+            from_outside: false,
+            alive_us: nil,
+            ended_in_order: false,
             __unknown_fields__: []
 
   @impl true
@@ -1743,6 +1807,9 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       Encode.implicit(0x50, :uint64, message.at_us),
       Encode.implicit(0x58, :uint64, message.user_thread),
       Encode.optional(0x62, {:message, V1.TorchState}, message.torch),
+      Encode.implicit(0x68, :bool, message.from_outside),
+      Encode.optional(0x70, :uint64, message.alive_us),
+      Encode.implicit(0x78, :bool, message.ended_in_order),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1804,6 +1871,18 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     %{message | torch: Decode.message(V1.TorchState, message.torch, raw, depth)}
   end
 
+  def __put__(message, 13, 0, raw, _depth) do
+    %{message | from_outside: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, 14, 0, raw, _depth) do
+    %{message | alive_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 15, 0, raw, _depth) do
+    %{message | ended_in_order: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1834,7 +1913,10 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
       {9, :interval_us, :uint64, :implicit},
       {10, :at_us, :uint64, :implicit},
       {11, :user_thread, :uint64, :implicit},
-      {12, :torch, {:message, V1.TorchState}, :optional}
+      {12, :torch, {:message, V1.TorchState}, :optional},
+      {13, :from_outside, :bool, :implicit},
+      {14, :alive_us, :uint64, :optional},
+      {15, :ended_in_order, :bool, :implicit}
     ]
   end
 end
@@ -2984,7 +3066,8 @@ end
 defmodule RankBridge.Proto.V1.DebugService do
   @moduledoc """
   What a rank has done and does, for who looks for a fault, and what is wrong with the gang. It changes nothing, and always
-  answers, whatever the gang is doing, as long as the rank's process runs.
+  answers, whatever the gang is doing, as long as the rank's process runs. At a socket of the folder for observers it answers also
+  while the process is stopped, or a thread of it holds Python's lock: then a process beside the ranks reads the rank from outside.
   """
 
   alias RankBridge.Proto.V1
