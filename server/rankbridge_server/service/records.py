@@ -17,9 +17,9 @@ from .wire import wire
 
 _INTERVAL_MS = 250
 _LEAST_MS, _MOST_MS = 50, 10_000
-_AT_ONCE = 1_000
+AT_ONCE = 1_000
 """Operations in a response, at most."""
-_SILENCE_S = 1.0
+SILENCE_S = 1.0
 """Longest time between responses, also without news: they show the watcher that the rank lives."""
 
 
@@ -27,15 +27,9 @@ def watch(
     rank: Rank, request: pb.WatchRecordRequest, context: grpc.ServicerContext
 ) -> Iterator[pb.WatchRecordResponse]:
     """Answers a watcher, on this thread, until the watcher is gone or the rank stops."""
-    interval = (request.interval_ms or _INTERVAL_MS) / 1000
     after = request.after if request.HasField("after") else None
     try:
-        if not _LEAST_MS <= interval * 1000 <= _MOST_MS:
-            raise invalid(
-                "interval_ms is out of range",
-                expected=f"{_LEAST_MS} to {_MOST_MS}",
-                got=str(request.interval_ms),
-            )
+        interval = interval_of(request)
         with rank.record.watch(after, request.record, request.last) as watch:
             if context.add_callback(watch.close):
                 yield from _growths(rank, watch, request.group, interval)
@@ -44,17 +38,26 @@ def watch(
         yield pb.WatchRecordResponse(error=wire.pack_error(error.at(place).failure))
 
 
+def interval_of(request: pb.WatchRecordRequest) -> float:
+    """Seconds between two responses. Raises INVALID_ARGUMENT."""
+    interval = (request.interval_ms or _INTERVAL_MS) / 1000
+    if not _LEAST_MS <= interval * 1000 <= _MOST_MS:
+        expected = f"{_LEAST_MS} to {_MOST_MS}"
+        raise invalid("interval_ms is out of range", expected=expected, got=str(request.interval_ms))
+    return interval
+
+
 def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Iterator[pb.WatchRecordResponse]:
     # Once: an operation has the same time in each response.
     epoch = time.time() - time.monotonic()
     sent, at = None, 0.0
     goes_on = True
     while goes_on:
-        growth, now = watch.next(_AT_ONCE), time.monotonic()
+        growth, now = watch.next(AT_ONCE), time.monotonic()
         operations = of_group(group, growth.operations)
         pending = of_group(group, rank.under_way())
         is_news = bool(operations or growth.lost) or pending != sent
-        if is_news or sent is None or now - at >= _SILENCE_S:
+        if is_news or sent is None or now - at >= SILENCE_S:
             sent, at = pending, now
             yield pb.WatchRecordResponse(
                 growth=pb.RecordGrowth(
@@ -66,7 +69,7 @@ def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Ite
                     at_us=round((epoch + now) * 1e6),
                 )
             )
-        goes_on = watch.wait(0.0 if len(growth.operations) == _AT_ONCE else interval)
+        goes_on = watch.wait(0.0 if len(growth.operations) == AT_ONCE else interval)
 
 
 def of_group(group: str, operations: Sequence[Recorded]) -> list[Recorded]:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from ..core.events import Event
 from ..core.rank import Rank
 from ..core.record.record import Record
+from .witness import Witness
 
 ALIVE_S = 0.25
 """How often a rank writes that it runs Python."""
 
 
 class KeptRecord:
-    """Keeps a record's file true: that the rank runs, what it is, and what is queued. `describe`: packs what it is."""
+    """Keeps a record's file true: that the rank runs, what it is, and what is queued; and sees to the folder's witness.
 
-    def __init__(self, rank: Rank, record: Record, describe: Callable[[int], bytes]) -> None:
-        """`describe`: is given how many bytes there are for it."""
+    `describe`: packs what the rank is.
+    """
+
+    def __init__(self, rank: Rank, record: Record, describe: Callable[[int], bytes], folder: Path) -> None:
+        """`describe`: is given how many bytes there are for it. `folder`: for observers."""
         self._rank = rank
         self._record = record
         self._describe = describe
+        self._witness = Witness(folder)
         self._changed = threading.Event()
         self._stopped = False
         self._changed.set()
@@ -36,6 +42,7 @@ class KeptRecord:
         self._thread.join()
         self._record.describe(self._describe(self._record.most_state))
         self._record.end()
+        self._witness.close()
 
     def _happened(self, event: Event) -> None:
         # Whoever adds an event may hold the generation's lock, which a description needs.
@@ -44,6 +51,7 @@ class KeptRecord:
     def _run(self) -> None:
         while not self._stopped:
             self._record.live()
+            self._witness.ensure()
             if self._changed.wait(ALIVE_S):
                 self._changed.clear()
                 self._record.describe(self._describe(self._record.most_state))

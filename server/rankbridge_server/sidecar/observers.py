@@ -28,6 +28,7 @@ class Observers:
         self._ranks = range(identity.world_size)
         self.folder = folder.absolute()
         self._file = self.folder / GANG if identity.rank == 0 else None
+        self._rank = identity.rank
         self.socket = self._socket(identity.rank)
         self.record = record_path(self.folder, identity.rank)
 
@@ -42,7 +43,9 @@ class Observers:
             os.chmod(self._file, MODE)
 
     def remove(self) -> None:
-        """Removes the endpoints file, as rank 0. gRPC removes the socket."""
+        """Removes the endpoints file, as rank 0, and the socket, also where the witness is in its place."""
+        for name in (f"rank-{self._rank}", f".r{self._rank}"):
+            (self.folder / name).unlink(missing_ok=True)
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

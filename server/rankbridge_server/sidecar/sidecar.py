@@ -98,7 +98,7 @@ class Sidecar:
         self._server.start()
         self._kept: KeptRecord | None = None
         if self._observers is not None:
-            self._kept = KeptRecord(self._rank, record, self._server.state)
+            self._kept = KeptRecord(self._rank, record, self._server.state, self._observers.folder)
             self._observers.publish()
         LOGGER.info("it serves, and waits to be formed", extra={"rank": identity.rank, "event": "serving"})
 
