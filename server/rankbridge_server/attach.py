@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> dict[str, Any]:
         "--observe",
         metavar="FOLDER",
         help="the ranks of this host serve those who may only observe in FOLDER as well: doctor, page and top, with "
-        "--endpoints FOLDER/gang.json",
+        "--endpoints FOLDER/gang.json, also while a rank is stuck; their records stay there",
     )
     parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is the name of a module")
     parser.add_argument("script", metavar="SCRIPT")

@@ -17,7 +17,7 @@ from tests.support.gangs import RunningGang, up
 from tests.support.waiting import until
 
 import rankbridge
-from rankbridge import Gang, RankBridgeError
+from rankbridge import Gang, RankBridgeError, UnsupportedOperationError
 from rankbridge.v1 import debug_service_pb2 as pb, debug_service_pb2_grpc as stub, error_pb2
 from rankbridge_server.job.outside import stacks
 
@@ -184,6 +184,9 @@ def test_a_dead_rank_is_answered_for_as_long_as_another_lives(it: Observed) -> N
         assert [one.operation for one in record.operations] == ["barrier"]
         assert (process.process.state, "has ended" in found.trouble) == ("gone", True)
     with rankbridge.connect(it.folder / "gang.json", session=False) as observer:
+        with pytest.raises(UnsupportedOperationError, match="of rank 1 has ended"):
+            observer[1].stacks()
+        assert [one.operation for one in observer[1].record()] == ["barrier"]
         verdict = observer.diagnose()
     assert [(one.rank, one.condition) for one in verdict.culprits] == [(1, "dead")]
     assert [(one.rank, one.call, one.waits_for) for one in verdict.waits] == [(0, "barrier world", (1,))]

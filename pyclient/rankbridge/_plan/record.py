@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rankbridge._plan.positions import Position
 from rankbridge._plan.wire import fields_of, short_name
+from rankbridge.errors import UnsupportedOperationError
 from rankbridge.v1 import debug_service_pb2, error_pb2
 
 
@@ -64,6 +65,8 @@ class RecordGrowth:
         lost: How many this watcher has lost since, of all groups: it was too slow. 0: none.
         position: How far the record was read, for `after` of another watch.
         time: When it was so, by the clock of the rank's host: seconds since 1970 in UTC.
+        from_outside: Whether it was read from outside, because the rank does not run Python: it is stopped, or a thread
+            holds Python's lock.
     """
 
     rank: int
@@ -73,6 +76,7 @@ class RecordGrowth:
     lost: int
     position: Position
     time: float
+    from_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +102,13 @@ class ThreadStack:
         name: Name of the thread: "MainThread".
         native_id: The kernel's number of the thread.
         frames: Its calls, the innermost first.
+        holds_lock: Whether it holds Python's lock. None: it is not known, as the rank itself has answered.
     """
 
     name: str
     native_id: int
     frames: tuple[StackFrame, ...]
+    holds_lock: bool | None = None
 
 
 def record_from_wire(record: debug_service_pb2.GetRecordResponse) -> list[RecordedOperation]:
@@ -120,16 +126,24 @@ def growth_from_wire(rank: int, it: debug_service_pb2.RecordGrowth) -> RecordGro
         lost=it.lost,
         position=Position(it.ended, it.record),
         time=it.at_us / 1e6,
+        from_outside=it.from_outside,
     )
 
 
 def stacks_from_wire(stacks: debug_service_pb2.GetStacksResponse) -> list[ThreadStack]:
-    """Reads the stacks of a rank's threads."""
+    """Reads the stacks of a rank's threads.
+
+    Raises:
+        UnsupportedOperationError: They had to be read from outside, and could not be.
+    """
+    if stacks.trouble and not stacks.threads:
+        raise UnsupportedOperationError(stacks.trouble, operation="stacks")
     return [
         ThreadStack(
             name=it.name,
             native_id=it.native_id,
             frames=tuple(map(frame_from_wire, it.frames)),
+            holds_lock=it.holds_lock if it.HasField("holds_lock") else None,
         )
         for it in stacks.threads
     ]

@@ -33,7 +33,8 @@ OBSERVE = Option(
     type=FILE,
     metavar="FOLDER",
     help="serve the ranks of this host on unix sockets in FOLDER as well, at which callers may only observe, as "
-    "doctor, page and top do with --endpoints FOLDER/gang.json. Who may enter it may call; a new FOLDER is yours alone",
+    "doctor, page and top do with --endpoints FOLDER/gang.json, also while a rank is stuck or stopped; each rank "
+    "keeps its record there, which outlives it. Who may enter FOLDER may call and read; a new one is yours alone",
 )
 
 OF_RANK = "Limits of each rank"

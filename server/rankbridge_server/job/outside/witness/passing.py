@@ -9,6 +9,7 @@ import grpc
 
 _OWN = ("grpc-", ":", "user-agent", "content-type", "te")
 """Beginnings of the names of metadata that belong to one connection."""
+_FOREVER_S = 1e8
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -36,7 +37,10 @@ class Passing:
         def answer(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
             metadata = tuple(it for it in context.invocation_metadata() if not it[0].startswith(_OWN))
             begin: grpc.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(method)
-            call: Any = begin(requests, timeout=context.time_remaining(), metadata=metadata)
+            left = context.time_remaining()
+            # Of a call without a deadline gRPC gives one that is too far to be told again.
+            timeout = None if left is None or left > _FOREVER_S else left
+            call: Any = begin(requests, timeout=timeout, metadata=metadata)
             if not context.add_callback(call.cancel):
                 call.cancel()
             try:
