@@ -38,6 +38,10 @@ def test_random_evidence_is_judged_or_refused(seed: int, rounds: int) -> None:
     judged = 0
     for _ in range(300 * rounds):
         given = [evidence_of(rank, messages, chance) for rank in chance.sample(range(RANKS), 2)]
+        if chance.random() < 0.3:
+            # As of a gang that is dead.
+            for it in given:
+                it.from_outside, it.process.state = True, "gone"
         try:
             testimonies = [verdicts.testimony(it) for it in given]
         except ValueError:

@@ -16,7 +16,7 @@ def unreported(testimonies: Sequence[Testimony], at: float) -> Iterator[Admissio
     by_rank = {it.rank: it for it in testimonies}
     groups = {group.name: group.ranks for it in testimonies for group in it.groups}
     for group, members in groups.items():
-        leader = by_rank.get(members[0])
+        leader = by_rank.get(members[0]) if members else None
         if leader is None or leader.outside is None:
             continue
         arrived: dict[_Key, dict[int, Operation]] = defaultdict(dict)

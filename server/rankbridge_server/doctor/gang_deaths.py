@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from .absence import waits
 from .contract_texts import frame_of
@@ -115,7 +114,9 @@ def _seen(it: Testimony, at: float) -> str:
     if it.outside is None:
         return f"rank {it.rank}: {what}"
     how = "ended in order" if it.outside.in_order else "last sign of life"
-    moment = datetime.fromtimestamp(it.outside.alive_at, UTC).strftime("%H:%M:%S.%f")[:-3]
+    # Of whatever a bundle says.
+    seconds = it.outside.alive_at % 86_400
+    moment = f"{seconds // 3600:02.0f}:{seconds % 3600 // 60:02.0f}:{seconds % 60:06.3f}"
     over = f"; {it.over}" if it.over and not it.outside.in_order else ""
     return f"rank {it.rank}: {how} at {moment} UTC, {what}{over}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from contextlib import suppress
@@ -46,8 +47,10 @@ class Witness:
         for rank, path in records_in(self._folder).items():
             with suppress(OSError, BadRecord):
                 # Each process of a rank has a file of its own, and the last one's is there until this one is mapped.
-                file = path.stat().st_ino
-                if self._files.get(rank) == file:
+                status = path.lstat()
+                file = status.st_ino
+                # Who may write into the folder may put something there that would end this process.
+                if self._files.get(rank) == file or status.st_uid != os.geteuid():
                     continue
                 found = ObservedRank(path, rank)
                 if found.is_dead:
