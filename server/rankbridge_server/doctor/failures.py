@@ -28,16 +28,17 @@ def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdi
     """The generation is over because a rank was lost."""
     reasons = {rank: reason for it in testimonies for rank, reason in it.lost}
     if reasons:
-        pids = {it.rank: it.pid for it in silences} | {it.rank: it.pid for it in testimonies}
+        known = {it.rank: it for it in silences} | {it.rank: it for it in testimonies}
         was_in = {it.rank: _unended(it) for it in testimonies if it.outside is not None}
         culprits = tuple(
             Culprit(
                 rank=rank,
                 confidence=0.95,
-                condition=Condition.DEAD,
-                pid=pids.get(rank),
-                why=reason + (f"; it was in {_name(it)}" if (it := was_in.get(rank)) else ""),
-                stack=_sites([it]) if it else (),
+                condition=_of_lost(known.get(rank)),
+                pid=it.pid if (it := known.get(rank)) else None,
+                host=it.host if it else "",
+                why=reason + (f"; it was in {_name(was)}" if (was := was_in.get(rank)) else ""),
+                stack=_sites([was]) if was else (),
             )
             for rank, reason in sorted(reasons.items())
         )
@@ -51,6 +52,15 @@ def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdi
             advice="read its last output, and the kernel's log (`dmesg`) for the OOM killer; form the gang again",
         )
     return None
+
+
+def _of_lost(it: Silence | Testimony | None) -> Condition:
+    """What a lost rank is: it may live, and not run. One that has answered is another process in its place."""
+    if it is None or (isinstance(it, Testimony) and it.outside is None):
+        return Condition.DEAD
+    if it.process.state in ("T", "t"):
+        return Condition.STOPPED
+    return Condition.SILENT if it.process.state in ("R", "S", "D") else Condition.DEAD
 
 
 def over(testimonies: Sequence[Testimony]) -> Verdict | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rankbridge_server.core.processes import GONE
 from rankbridge_server.doctor import testimony
@@ -112,6 +113,16 @@ def test_a_rank_whose_record_is_not_there_is_not_blamed() -> None:
 def test_members_of_whom_some_have_gone_on_wait_for_nobody() -> None:
     found = verdict([dead(0, pending(5.0)), dead(1, done(0)), dead(2, pending(5.0))])
     assert (found.kind, found.culprits) == (Kind.UNKNOWN, ())
+
+
+def test_a_lost_rank_that_lives_is_not_called_dead() -> None:
+    survivor = replace(
+        dead(0), outside=None, process=Process(state="S"), lost=((1, "no sign of life"),), over="it"
+    )
+    for state, condition in (("T", Condition.STOPPED), ("S", Condition.SILENT), (GONE, Condition.DEAD)):
+        lost = replace(dead(1), process=Process(state=state))
+        (culprit,) = verdict([survivor, lost]).culprits
+        assert (culprit.rank, culprit.condition, culprit.host) == (1, condition, "host")
 
 
 def test_all_were_told_to_end() -> None:
