@@ -14,8 +14,6 @@ from ..observed_rank import ObservedRank
 from .server import RankServer
 
 _LOOK_S = 0.2
-_FIRST_S = 10.0
-"""Within which the first rank is there."""
 
 
 def run(folder: str) -> None:
@@ -23,24 +21,21 @@ def run(folder: str) -> None:
     # A terminal's interrupt is for the job.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     witness = Witness(Path(folder))
-    until = time.monotonic() + _FIRST_S
     try:
-        while witness.look() or time.monotonic() < until:
-            if witness.has_seen:
-                until = 0.0
+        # The rank that has started this process has its record there.
+        while witness.look():
             time.sleep(_LOOK_S)
     finally:
         witness.close()
 
 
 class Witness:
-    """The ranks of a folder, each with a server in its socket's place. `has_seen`: a rank that lives."""
+    """The ranks of a folder, each with a server in its socket's place."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._servers: dict[int, RankServer] = {}
         self._files: dict[int, int] = {}
-        self.has_seen = False
 
     def look(self) -> bool:
         """Takes in ranks that are new. Returns whether one lives."""
@@ -63,7 +58,6 @@ class Witness:
         for it in living:
             with suppress(OSError):
                 it.take_place()
-        self.has_seen = self.has_seen or bool(living)
         return bool(living)
 
     def close(self) -> None:
