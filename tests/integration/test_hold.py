@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.foreign_job import LATE_S
 from tests.support.foreign_jobs import job, torchrun
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.waiting import until
@@ -131,6 +132,49 @@ def test_a_step_holds_the_next_call_of_each_rank(gang: Gang) -> None:
         assert stepping.result() == [[3.0, 6.0]] * SIZE
 
 
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_a_rank_is_held_after_a_call_of_the_users_code_that_took_long(gang: Gang, how: str) -> None:
+    with gang.hold("caller=script slower=0.3") as hold:
+        waiting = gang.function("late").start(1.0, how)
+        held = hold.wait([0, 2], timeout=WAIT_S)
+        assert {(it.operation, it.group, it.after, it.caller) for it in held} == {
+            ("all_reduce", "world", True, "script")
+        }
+        assert all(0.3 < float(it.why.split()[2]) < WAIT_S for it in held)
+        assert {it.site.split(":")[0] for it in held} == {APP}
+        assert len({it.number for it in held}) == 1
+        (look, _) = hold.inspect()
+        # It is over: the sum is there.
+        assert (look.inputs[0].min, look.inputs[0].max) == (3, 3)
+        assert look.frames[0].frame.function == "late"
+        with pytest.raises(InvalidArgumentError, match="after the call"):
+            hold.skip()
+        assert hold.step() == 2
+        assert waiting.result() == [3.0] * SIZE
+
+
+def test_no_call_is_held_that_was_quicker(gang: Gang) -> None:
+    with gang.hold("caller=script slower=100") as hold:
+        assert gang.function("late").start(0.1, "sync").result() == [3.0] * SIZE
+        assert hold.held() == []
+        assert gang.function("hooked").start().result() == [[True, False]] * SIZE
+    until(lambda: gang.function("hooked").start().result() == [[False, False]] * SIZE)
+
+
+def test_a_rank_is_held_after_a_call_that_torch_has_found_to_differ(gang: Gang) -> None:
+    with gang.hold("caller=script mismatch group=compared") as hold:
+        comparing = gang.function("compared").start()
+        held = hold.wait(timeout=WAIT_S)
+        assert [(it.rank, it.operation, it.after, it.number) for it in held] == [
+            (0, "all_reduce", True, 0),
+            (1, "all_reduce", True, 0),
+            (2, "broadcast", True, 0),
+        ]
+        assert {it.why for it in held} == {"its members did not agree"}
+        hold.resume()
+        assert all("Detected mismatch between collectives" in it for it in comparing.result())
+
+
 def test_a_collective_that_is_to_fail_raises_in_the_users_code(gang: Gang) -> None:
     with gang.hold("kind=broadcast caller=script") as hold:
         catching = gang.function("caught").start()
@@ -239,7 +283,6 @@ def test_a_controller_that_dies_lets_go(running: RunningGang, gang: Gang) -> Non
         ("mismatch=1", "no value"),
         ("group='a", "cannot be read"),
         ("mismatch has=nan", "not both"),
-        ("slower=1 caller=script", "is not looked at"),
     ],
 )
 def test_a_breakpoint_that_cannot_be_is_refused(gang: Gang, words: str, says: str) -> None:
@@ -416,5 +459,29 @@ def test_the_ranks_of_a_job_are_held_where_a_sidecar_is_attached(tmp_path: Path)
                 # Controllers' own operations go on beside the job, which does not.
                 gang.barrier()
                 assert foreign.count("step") == steps
+            foreign.goes_on()
+        foreign.end()
+
+
+def test_the_ranks_of_a_guarded_job_are_held_after_what_took_long_or_differed(tmp_path: Path) -> None:
+    with job(tmp_path, torchrun(2), ["--line", "after", "--pause", "0.01", "--guard", "60"]) as foreign:
+        foreign.attached()
+        foreign.goes_on()
+        with rankbridge.connect(foreign.endpoints_file) as gang:
+            with gang.hold(f"caller=script kind=barrier slower={LATE_S / 2}") as hold:
+                foreign.say("late")
+                (held,) = hold.wait([0], timeout=WAIT_S)
+                assert (held.operation, held.after) == ("barrier", True)
+                assert "foreign_job.py:" in held.site
+                assert float(held.why.split()[2]) > LATE_S / 2
+                assert foreign.count("did", "late", "0") == 0
+            until(lambda: foreign.count("did", "late") == 2)
+            with gang.hold("caller=script mismatch") as hold:
+                foreign.say("differ")
+                both = hold.wait(timeout=WAIT_S)
+                assert [(it.rank, it.operation, it.why) for it in both] == [
+                    (rank, "all_reduce", "its members did not agree") for rank in (0, 1)
+                ]
+                assert {it.contract.split()[-1] for it in both} == {"op=sum", "op=max"}
             foreign.goes_on()
         foreign.end()

@@ -25,7 +25,8 @@ from torch.distributed import init_process_group
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
-COMMANDS = ("", "end", "group", "detach", "attach", "raise")
+COMMANDS = ("", "end", "group", "detach", "attach", "raise", "late", "differ")
+LATE_S = 0.6
 _TIMEOUT = timedelta(seconds=60)
 
 
@@ -89,6 +90,7 @@ def main() -> int:
     parser.add_argument(
         "--pause", type=float, default=0.0, help="of each step, in seconds, as if it waited for data"
     )
+    parser.add_argument("--guard", type=float, help="seconds for which guarded ranks wait for each other")
     parser.add_argument("--leave", action="store_true", help="without destroying the groups")
     options = parser.parse_args()
     said = Said(options.progress)
@@ -103,6 +105,10 @@ def main() -> int:
             stand_in(Path(options.nccl_on_cpu))
         rankbridge_server.attach(backend=options.attach_backend)
 
+    if options.guard:
+        from rankbridge_server.job import watch
+
+        watch.start(guard=options.guard)
     if options.line == "before":
         attach()
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
@@ -151,6 +157,13 @@ def main() -> int:
             attach()
         elif command == "raise" and rank == size - 1:
             raise RuntimeError("one rank fails")
+        elif command == "late":
+            if rank == size - 1:
+                time.sleep(LATE_S)
+            dist.barrier()
+        elif command == "differ":
+            with suppress(RuntimeError):
+                dist.all_reduce(torch.ones(1), dist.ReduceOp.MAX if rank == size - 1 else dist.ReduceOp.SUM)
         if command:
             said("did", command, rank)
     if not options.leave:

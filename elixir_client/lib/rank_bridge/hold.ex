@@ -64,7 +64,7 @@ defmodule RankBridge.Hold do
     * `:caller` - `:script`: is your own code's; `:controller`: is a controller's operation
     * `:has` - `:nan`, `:inf`, or both in a list: has one of these in an input
     * `:above` - has an element in an input whose absolute value is more; with `:has`, one of them is enough
-    * `:mismatch` - true: was an operation of a controller whose members did not agree; the rank is held after it
+    * `:mismatch` - true: was one whose members did not agree; the rank is held after it
     * `:slower` - was one that took more seconds; the rank is held after it; with `:mismatch`, one of them is enough
 
   Option `:ranks`: those on which it is set; default: all. If it cannot be set on one of them, it is set nowhere, and the error's

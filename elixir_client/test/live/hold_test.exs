@@ -232,6 +232,15 @@ defmodule RankBridge.LiveHoldTest do
     assert Hold.resume!(hold) == @size
   end
 
+  test "ranks are held after a call of a function that took long", %{gang: gang} do
+    hold = opened(gang, caller: :script, slower: 0.3)
+    {:ok, waiting} = RankBridge.start_call(gang, :late, [1.0, "async"])
+    held = Hold.wait!(hold, ranks: [0, 2], timeout: @wait)
+    assert Enum.all?(held, &(&1.after? and &1.caller == :script and &1.why =~ ~r/^it took /))
+    Hold.close(hold)
+    assert RankBridge.await!(gang, waiting) == List.duplicate(3.0, @size)
+  end
+
   test "of a held rank the doctor says so", %{gang: gang} do
     refs = numbers(gang)
     hold = opened(gang, operation: :all_reduce, ranks: [2])
@@ -378,13 +387,11 @@ defmodule RankBridge.LiveHoldTest do
       assert error.message <> error.expected =~ says
     end
 
-    # The ranks themselves refuse these.
-    for words <- [[mismatch: true, has: :nan], [slower: 1, caller: :script]] do
-      assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
-               Hold.open(gang, words)
+    # The ranks themselves refuse this.
+    assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
+             Hold.open(gang, mismatch: true, has: :nan)
 
-      assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{}}] = error.outcomes
-    end
+    assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{}}] = error.outcomes
 
     assert_raise Error, ~r/no rank 7/, fn -> Hold.open!(gang, ranks: [0, 7]) end
     assert RankBridge.barrier(gang) == :ok

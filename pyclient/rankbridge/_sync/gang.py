@@ -1559,7 +1559,7 @@ class Gang(GangCore[Rank]):
             breakpoint: Words, all of which must be true of a call: ``group=dp``, ``kind=all_reduce``, ``number=1200``
                 (in its group), ``at=train.py:88``, ``function=step``, ``caller=controller`` or ``script``,
                 ``has=nan,inf`` and ``above=1e6`` (one of these is in an input), ``ranks=0-3``. With ``mismatch`` and
-                ``slower=0.5``, ranks are held after an operation whose members did not agree, or that took longer, in
+                ``slower=0.5``, ranks are held after a call whose members did not agree, or that took longer, in
                 seconds. Empty: every call.
             ranks: The ranks on which it is set. None: those that `breakpoint` names, or all.
             timeout: For setting it, in seconds. None: the gang's.

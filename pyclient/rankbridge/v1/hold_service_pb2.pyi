@@ -122,11 +122,11 @@ class Breakpoint(google.protobuf.message.Message):
     above: builtins.float
     """An element's absolute value is more than this in an input. Not set: not asked."""
     mismatch: builtins.bool
-    """True: the rank is held after an operation of a controller whose members did not agree. With `mismatch` and `slower_us`, one of
-    them is enough.
+    """True: the rank is held after a call whose members did not agree: an operation of a controller, or a call of the user's own code
+    that raises because of that. With `mismatch` and `slower_us`, one of them is enough.
     """
     slower_us: builtins.int
-    """The rank is held after an operation of a controller that took longer than this, in microseconds from its call. 0: not asked."""
+    """The rank is held after a call that took longer than this, in microseconds, until it was over for its caller. 0: not asked."""
     def __init__(
         self,
         *,

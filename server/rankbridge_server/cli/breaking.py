@@ -131,7 +131,7 @@ COMMAND = Command(
     help="Hold the ranks of a gang before the calls that WORDS mean, operations of controllers and collectives of the "
     "user's own code, as long as this command runs: group=dp kind=all_reduce number=1200 at=train.py:88 function=step "
     "caller=controller|script ranks=0-3; has=nan,inf and above=1e6: of these, one is in an input; mismatch and "
-    "slower=SECONDS: the ranks are held after an operation that has ended so. All must be true. No words: each call. "
+    "slower=SECONDS: the ranks are held after a call that has ended so. All must be true. No words: each call. "
     f"Lines of standard input then say what to do: {', '.join(COMMANDS)}, quit. Its end lets all go on. With --json, "
     "what happens and each answer is a JSON object on a line.",
 )

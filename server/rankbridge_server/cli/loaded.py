@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.coordinator import Backend
 from ..core.functions.functions import Functions
-from ..core.hold.holds import Holds
+from ..core.hold.holds import Hook
 from ..job.loading import load
 from ..job.registry import REGISTRY
 
@@ -16,7 +16,7 @@ class Loaded(NamedTuple):
     """The user's code in a rank. `hook`: makes its collectives come to the rank's breakpoints."""
 
     functions: Functions | None = None
-    hook: Callable[[Holds], None] = lambda holds: None
+    hook: Hook | None = None
 
 
 def loaded(modules: Sequence[str], backend: Backend, hostname: str) -> Loaded:

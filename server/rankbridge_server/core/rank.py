@@ -27,7 +27,7 @@ from .generation import Generation
 from .groups.group import WORLD, GroupView, Membership
 from .groups.preparation import Preparation, RankAddress
 from .guests import LEASE_S, SHARE, Guests, check_share, home_of
-from .hold.holds import Holds
+from .hold.holds import Holds, Hook
 from .lane import Courier
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
@@ -100,8 +100,8 @@ class Rank:
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     `metrics`: counts operations; None: nothing is counted. `trace`: called with each operation of a caller that has a
     trace, when it is done, and with its place there. `functions`: the user's own; None: there are none. `script`: says
-    at which line the script of the job is whose process this is; empty: it is no job's. `hook`: called before the first
-    breakpoint is set; makes the user's own collectives come to it. `record`: of its operations; None: one in memory.
+    at which line the script of the job is whose process this is; empty: it is no job's. `hook`: as of `Holds`.
+    `record`: of its operations; None: one in memory.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Rank:
         trace: Callable[[Task, str], None] | None = None,
         functions: Functions | None = None,
         script: Callable[[], str] = lambda: "",
-        hook: Callable[[Holds], None] = lambda holds: None,
+        hook: Hook | None = None,
         record: Record | None = None,
     ) -> None:
         self.identity = identity

@@ -165,12 +165,6 @@ def _breakpoint(it: pb.Breakpoint) -> Breakpoint:
             expected="nan, inf and above, or mismatch and slower_us",
             got="both",
         )
-    if made.is_after and made.caller is Caller.SCRIPT:
-        raise invalid(
-            "how a call of the user's own code ends is not looked at",
-            expected="mismatch and slower_us with callers that are controllers",
-            got="SCRIPT",
-        )
     return made
 
 

@@ -12,7 +12,7 @@ from ..core.events import Kind
 from ..core.functions.functions import Functions
 from ..core.functions.raised import place_of
 from ..core.groups import forming
-from ..core.hold.holds import Holds
+from ..core.hold.holds import Hook
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
 from ..core.metrics import Family, Metrics
@@ -42,13 +42,13 @@ class Sidecar:
         lost: Callable[[], object] = lambda: None,
         formed: Callable[[int], object] = lambda generation: None,
         functions: Functions | None = None,
-        hook: Callable[[Holds], None] = lambda holds: None,
+        hook: Hook | None = None,
         look_inside: LookInside = lambda pid, states: (),
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
 
-        `functions`: the user's own; None: there are none. `hook`: called before the first breakpoint is set; makes the
-        user's own collectives come to it. `look_inside`: gives the threads of other processes of this host.
+        `functions`: the user's own; None: there are none. `hook`: as of `Holds`. `look_inside`: gives the threads
+        of other processes of this host.
         """
         if settings.own_process:
             _open_many_files()

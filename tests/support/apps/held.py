@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 import rankbridge_server
 from rankbridge_server import BreakpointError, Context
@@ -30,3 +33,45 @@ def caught(context: Context) -> str:
     except BreakpointError as error:
         return str(error)
     return ""
+
+
+@rankbridge_server.function
+def late(context: Context, seconds: float, how: str) -> float:
+    """Rank 1 is late for a sum, for which the others wait: `sync` or `async`."""
+    if context.rank == 1:
+        time.sleep(seconds)
+    ones = torch.ones(4)
+    if how == "sync":
+        dist.all_reduce(ones)
+    else:
+        work = dist.all_reduce(ones, async_op=True)
+        assert work is not None
+        work.wait()
+    return float(ones[0])
+
+
+@rankbridge_server.function
+def compared(context: Context) -> str:
+    """Rank 2 calls another collective in a group whose calls torch compares; says what is raised."""
+    level = c10d.get_debug_level()
+    c10d.set_debug_level(c10d.DebugLevel.DETAIL)
+    try:
+        group = dist.new_group(list(range(context.world_size)), group_desc="compared")
+        if context.rank == 2:
+            dist.broadcast(torch.ones(4), 0, group)
+        else:
+            dist.all_reduce(torch.ones(4), group=group)
+    except RuntimeError as error:
+        return str(error)
+    finally:
+        c10d.set_debug_level(level)
+    return ""
+
+
+@rankbridge_server.function
+def hooked(context: Context) -> list[bool]:
+    """Whether somebody is called before each collective, and whether one is followed to its end."""
+    from rankbridge_server.job.watch import hook
+
+    recorder = hook._recorder
+    return [] if recorder is None else [bool(recorder.before), bool(recorder.followed)]

@@ -41,7 +41,7 @@ class SeenCall:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an operation of a controller has ended. `took`: seconds from its call. `code`: None: it went well."""
+    """How a call has ended. `took`: seconds until it was over for its caller. `code`: None: it went well."""
 
     took: float
     code: ErrorCode | None

@@ -41,6 +41,8 @@ class Release(NamedTuple):
 
 GO = Release(Action.CONTINUE)
 
+Hook = Callable[["Holds"], Callable[[], None]]
+
 
 class Held:
     """A rank that waits at a call. `is_after`: after it. `why`: what holds it there. `since`: seconds since 1970."""
@@ -90,20 +92,21 @@ class SetBreakpoint:
 class Holds:
     """The breakpoints of one rank, which hold calls while it has a generation. Thread-safe.
 
-    `find`: what of these is in a tensor, in words; empty: nothing. `begin`: called before the first breakpoint is set:
-    it makes the user's own collectives come here.
+    `find`: what of these is in a tensor, in words; empty: nothing. `hook`: called when there is a breakpoint: it makes
+    the user's own collectives come here; what it returns is called when there is none any more.
     """
 
-    def __init__(
-        self, find: Callable[[object, Bounds], str], begin: Callable[[Holds], None] = lambda holds: None
-    ) -> None:
+    def __init__(self, find: Callable[[object, Bounds], str], hook: Hook | None = None) -> None:
         self.changed = threading.Condition(threading.Lock())
         self.active = False
         """Whether calls may be held. Read without a lock, before each call."""
+        self.looks_after = False
+        """Whether calls may be held after their end."""
         self.inputs = Inputs()
         self._find = find
-        self._begin = begin
-        self._has_begun = False
+        self._hook = hook
+        self._unhook: Callable[[], None] | None = None
+        self._hooking = threading.Lock()
         self._closed = False
         self._is_formed = False
         self._numbers = itertools.count(1)
@@ -119,14 +122,15 @@ class Holds:
             if len(self._breakpoints) >= MAX_BREAKPOINTS:
                 got = str(len(self._breakpoints) + 1)
                 raise exhausted("too many breakpoints on this rank", most=str(MAX_BREAKPOINTS), got=got)
-            has_begun, self._has_begun = self._has_begun, True
-        if not has_begun:
-            self._begin(self)
-        with self.changed:
             made = SetBreakpoint(self, next(self._numbers), breakpoint)
             self._breakpoints.append(made)
             self._look()
-            return made
+        try:
+            self._hook_or_unhook()
+        except BaseException:
+            self.remove(made)
+            raise
+        return made
 
     def begin_generation(self) -> None:
         """Lets breakpoints hold calls."""
@@ -152,6 +156,7 @@ class Holds:
             for held in [held for held in self._held.values() if held.by is it]:
                 self._let_go(held, GO)
             self.changed.notify_all()
+        self._hook_or_unhook()
 
     def held(self) -> list[Held]:
         """The calls that are held, the oldest first."""
@@ -252,9 +257,19 @@ class Holds:
             self.let_go(held)
         return held.release or GO
 
+    def _hook_or_unhook(self) -> None:
+        """Without the lock: to hook takes as long as an import."""
+        with self._hooking:
+            if self._hook is not None and self._breakpoints and self._unhook is None:
+                self._unhook = self._hook(self)
+            elif not self._breakpoints and self._unhook is not None:
+                unhook, self._unhook = self._unhook, None
+                unhook()
+
     def _look(self) -> None:
         """The caller holds the lock."""
         self.active = self._is_formed and bool(self._breakpoints)
+        self.looks_after = any(it.breakpoint.is_after for it in self._breakpoints)
 
     def _let_go(self, held: Held, release: Release) -> bool:
         """The caller holds the lock."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 INPUTS = ("input_tensors", "input_tensor", "inputs", "input_list", "input", "tensors", "tensor")
@@ -49,6 +49,7 @@ class NextCall:
         self.op = op
         self.site = site
         self._at = at
+        self._followers: list[Callable[[BaseException | None], None]] = []
 
     def argument(self, name: str) -> Any:
         """The operator's argument of this name; None: it has none."""
@@ -64,6 +65,23 @@ class NextCall:
     def skip(self) -> None:
         """Lets this rank go on as if the call were done, without it."""
         self.is_skipped = True
+
+    def then(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Calls `callback` when the call is over for who has made it: with what it raised, or None.
+
+        That is when a wait in Python for what it gave returns or raises; also when the call itself raises.
+        """
+        self._followers.append(callback)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether somebody wants to know when it is over."""
+        return bool(self._followers)
+
+    def over(self, error: BaseException | None) -> None:
+        """Tells those who want to know."""
+        for callback in self._followers:
+            callback(error)
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""

@@ -111,9 +111,9 @@ defmodule RankBridge.Proto.V1.Breakpoint do
     * `nan` - True: NaN is in an input. With several of `nan`, `inf` and `above`, one of them is enough.
     * `inf` - True: an infinite element is in an input.
     * `above` - An element's absolute value is more than this in an input. Not set: not asked.
-    * `mismatch` - True: the rank is held after an operation of a controller whose members did not agree. With `mismatch` and `slower_us`, one of
-      them is enough.
-    * `slower_us` - The rank is held after an operation of a controller that took longer than this, in microseconds from its call. 0: not asked.
+    * `mismatch` - True: the rank is held after a call whose members did not agree: an operation of a controller, or a call of the user's own code
+      that raises because of that. With `mismatch` and `slower_us`, one of them is enough.
+    * `slower_us` - The rank is held after a call that took longer than this, in microseconds, until it was over for its caller. 0: not asked.
   """
 
   @behaviour RankBridge.Protobuf.Message

@@ -1,0 +1,83 @@
+"""The hook at torch's dispatcher, in a process with a default group of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore, Work
+
+from rankbridge_server.job.watch import hook
+from rankbridge_server.job.watch.next_call import NextCall
+
+
+@pytest.fixture
+def group() -> Iterator[None]:
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    yield
+    hook.remove()
+    dist.destroy_process_group()
+
+
+def test_what_is_hooked_is_as_it_was_once_the_hook_is_removed(group: None) -> None:
+    seen: list[str] = []
+    bare = vars(Work)["wait"]
+    hook.call_before(lambda call: seen.append(call.kind))
+    assert vars(Work)["wait"] is not bare
+    dist.all_reduce(torch.ones(1))
+    hook.remove()
+    assert vars(Work)["wait"] is bare
+    dist.all_reduce(torch.ones(1))
+    assert seen == ["all_reduce"]
+
+
+def test_a_wait_that_somebody_else_has_wrapped_stays(group: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook.call_before(lambda call: None)
+    ours = vars(Work)["wait"]
+    monkeypatch.setattr(Work, "wait", lambda self: ours(self))
+    theirs = vars(Work)["wait"]
+    hook.remove()
+    assert vars(Work)["wait"] is theirs
+    dist.barrier()
+
+
+def test_a_call_is_over_when_its_wait_is(group: None) -> None:
+    over: list[tuple[str, BaseException | None]] = []
+
+    def follow(call: NextCall) -> None:
+        call.then(lambda error: over.append((call.kind, error)))
+
+    end = hook.call_before(follow)
+    work = dist.all_reduce(torch.ones(1), async_op=True)
+    assert work is not None
+    dist.barrier()
+    assert over == [("barrier", None)]
+    work.wait()
+    work.wait()
+    assert over == [("barrier", None), ("all_reduce", None)]
+    dropped = dist.all_reduce(torch.ones(1), async_op=True)
+    del dropped
+    dist.monitored_barrier()
+    assert over[2:] == [("monitored_barrier", None)]
+    recorder = hook._recorder
+    assert recorder is not None
+    assert len(recorder.followed) == 0
+    end()
+    dist.barrier()
+    assert len(over) == 3
+
+
+def test_a_call_that_raises_is_over(group: None) -> None:
+    errors: list[BaseException | None] = []
+    hook.call_before(lambda call: call.then(errors.append))
+    with pytest.raises((RuntimeError, ValueError), match="root"):
+        dist.distributed_c10d._get_default_group().broadcast([torch.ones(1)], _root(7))
+    assert [type(it) for it in errors] == [RuntimeError]
+
+
+def _root(rank: int) -> dist.BroadcastOptions:
+    options = dist.BroadcastOptions()
+    options.rootRank = rank
+    return options
