@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankbridge_server.job.outside import rings
-from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, TEXT_BYTES, Ring
+from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, TEXT_BYTES, Ring, packed_shape
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def ring(tmp_path: Path) -> Ring:
 def write(
     ring: Ring, number: int, group: int, site: int = 0, kind: str = "all_reduce", at: float = 5.0
 ) -> int:
-    fields = (at, number, KINDS.index(kind), 1, 2, 0, group, 1, site, 4, 0, 3, -1, -1, 6, 2, 3, 0, 0, 0, 0)
-    return ring.begin(*fields)
+    shape = packed_shape((2, 3))
+    return ring.begin(at, number, KINDS.index(kind), 1, 2, 0, group, 1, site, 4, 3, -1, -1, 6, shape)
 
 
 def test_a_call_is_read_as_it_was_written(ring: Ring) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .next_call import INPUTS, NO_TENSORS, NextCall, stop_if_boxing
-from .recorder import KnownGroup, Recorder, Site
-from .ring import DIMENSIONS, IS_ASYNC, KINDS, Ring
+from .recorder import KnownGroup, Recorder
+from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
 from .waits import Waits, watch_end
 
 _OPERATORS = {
@@ -112,44 +112,51 @@ def _hook(
     key: Any,
     groups: Any,
 ) -> Callable[..., Any]:
+    # What runs in each call is written for speed: docs/doctor.md says what it costs.
     names = [it.name for it in operator._schema.arguments]
     at = {name: place for place, name in enumerate(names)}
     group_at = at["process_group"]
     op_at, root_at, tag_at = at.get("reduce_op"), at.get("root_rank"), at.get("tag")
     peer_at = next((at[it] for it in _PEERS if it in at), None)
-    async_at = at.get("async_op")
+    # Past the last argument, if it has none: who asks for no work then waits for nothing.
+    async_at = at.get("async_op", len(names))
     tensors_at = None if kind in NO_TENSORS else next(at[it] for it in INPUTS if it in at)
     code = KINDS.index(kind)
-    unbox, now, redispatch = groups.unbox, time.time, operator.redispatch
-    empty = (0,) * DIMENSIONS
-    to_wait_for = recorder.to_wait_for
+    # `operator.redispatch` is this, with a frame of its own.
+    unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
+    by_id, dtypes, to_wait_for = recorder.by_id, recorder.dtypes, recorder.to_wait_for
 
-    def is_waited_for(args: tuple[Any, ...]) -> bool:
-        return async_at is not None and async_at < len(args) and not args[async_at]
+    def op_of(args: tuple[Any, ...]) -> int:
+        # As `.op()`, without the search for an attribute of Python's.
+        return -1 if op_at is None else int(args[op_at]._get_method("op")())
 
-    def look(args: tuple[Any, ...]) -> tuple[KnownGroup, int, Site]:
-        # Groups and lines are written into the record when they are first seen: it must be there.
+    def group_of(args: tuple[Any, ...]) -> KnownGroup:
+        group = unbox(args[group_at])
+        known = by_id.get(id(group))
+        return known if known is not None and known.is_of() is group else recorder.group(group)
+
+    def look(args: tuple[Any, ...]) -> NextCall:
+        # Groups and lines are written into the record when they are first seen: it must be there. A line is looked for
+        # from the hook's own frame, as a thread of C++ alone has no other.
         recorder.ring()
-        op = int(args[op_at].op()) if op_at is not None else -1
-        return recorder.group(unbox(args[group_at])), op, recorder.site()
+        return NextCall(kind, group_of(args), args, at, op_of(args), recorder.site(caller(1)).text)
 
-    def record(args: tuple[Any, ...], group: KnownGroup, op: int, site: Site) -> tuple[Ring, int] | None:
-        ring = recorder.ring()
+    def record(args: tuple[Any, ...]) -> int:
+        ring = recorder.written or recorder.ring()
         if ring is None:
-            return None
+            return 0
+        group = group_of(args)
         peer = tag = root = -1
         if root_at is not None:
             root = group.rank(args[root_at])
         if tag_at is not None:
             tag = args[tag_at]
             peer = group.rank(args[peer_at]) if peer_at is not None else -1
-            channel = (code, peer, tag)
-            number = group.channels[channel] = group.channels.get(channel, 0) + 1
+            number = group.next_in_channel(code, peer, tag)
         else:
-            group.calls += 1
-            number = group.calls
+            number = group.calls = group.calls + 1
         dtype = count = elements = dimensions = 0
-        shape = empty
+        shape = NO_SHAPE
         if tensors_at is not None:
             tensors = args[tensors_at]
             if type(tensors) is list:
@@ -160,25 +167,22 @@ def _hook(
             count = len(tensors)
             if count:
                 first = tensors[0]
-                dtype = recorder.dtype(first)
-                sizes = tuple(first.shape)
-                dimensions = len(sizes)
-                shape = sizes[:DIMENSIONS] + empty[dimensions:]
-                elements = first.numel() if count == 1 else sum(it.numel() for it in tensors)
-        flags = IS_ASYNC if async_at is not None and async_at < len(args) and args[async_at] else 0
-        called = now()
-        return ring, ring.begin(
-            called, number, code, dtype, dimensions, flags, group.number, min(count, 65535), site.number, op, 0, root,
-            peer, tag, elements, *shape,
+                dtype = dtypes.get(first.dtype, 0)
+                dimensions, shape, elements = recorder.shape(first.shape)
+                if count > 1:
+                    elements = sum(it.numel() for it in tensors)
+        flags = IS_ASYNC if async_at < len(args) and args[async_at] else 0
+        op, site = op_of(args), recorder.site(caller(1)).number
+        return ring.begin(
+            now(), number, code, dtype, dimensions, flags, group.number, count, site, op, root, peer, tag, elements,
+            shape,
         )  # fmt: skip
 
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
-        to_wait_for.pop(get_ident(), None)
         followed: NextCall | None = None
         if before := recorder.before:
             stop_if_boxing(args, op_at)
-            group, op, site = look(args)
-            call = NextCall(kind, group, args, at, op, site.text)
+            call = look(args)
             for callback in before:
                 callback(call)
             if call.is_skipped:
@@ -186,25 +190,26 @@ def _hook(
             args = call.arguments
             followed = call if call.is_followed else None
         whole = (*args, *named.values()) if named else args
-        seen = place = None
+        place = 0
         try:
-            seen = look(whole)
-            place = record(whole, *seen)
+            place = record(whole)
         except Exception as error:
-            _complain(recorder, error)
+            recorder.complain(error)
         try:
             if recorder.admit is not None:
-                group, op, site = seen or look(whole)
-                recorder.admit(NextCall(kind, group, whole, at, op, site.text))
+                recorder.admit(look(whole))
             result = redispatch(keys.remove(key), *args, **named)
         except BaseException as error:
+            to_wait_for.pop(get_ident(), None)
             if followed is not None:
                 followed.over(error)
             raise
-        if place is not None:
-            place[0].end(place[1], now())
-            if is_waited_for(args):
-                to_wait_for[get_ident()] = place[1]
+        if place and (ring := recorder.written) is not None:
+            ring.end(place, now())
+        if place and async_at < len(args) and not args[async_at]:
+            to_wait_for[get_ident()] = place
+        else:
+            to_wait_for.pop(get_ident(), None)
         if followed is not None:
             recorder.followed.add(followed, result)
         return result
@@ -222,14 +227,3 @@ def _undone(operator: Any, args: tuple[Any, ...]) -> Any:
     work = c10d._create_work_from_future(future).boxed()  # type: ignore[attr-defined]
     returns = len(operator._schema.returns)
     return (args[0], work) if returns == 2 else work if returns else None
-
-
-def _complain(recorder: Recorder, error: Exception) -> None:
-    """Says once that a call was not recorded: watching must fail no job."""
-    if not recorder.is_broken:
-        recorder.is_broken = True
-        recorder.written = None
-        print(
-            f"rankbridge watch: rank {os.environ.get('RANK')} is no longer recorded: {error!r}",
-            file=sys.stderr,
-        )

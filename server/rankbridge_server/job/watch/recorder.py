@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import weakref
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 
 from .followed import Followed
 from .next_call import NextCall
-from .ring import DTYPES, Ring
+from .ring import DTYPES, Ring, packed_shape
 
 _DEEPEST = 40
+_MOST_SHAPES = 4096
 
 
 class KnownGroup:
@@ -28,6 +30,12 @@ class KnownGroup:
         self.ranks = ranks
         self.calls = 0
         self.channels: dict[tuple[int, int, int], int] = {}
+
+    def next_in_channel(self, kind: int, peer: int, tag: int) -> int:
+        """Counts a send or a receive."""
+        channel = (kind, peer, tag)
+        number = self.channels[channel] = self.channels.get(channel, 0) + 1
+        return number
 
     def rank(self, in_group: int) -> int:
         """A member's rank in the job."""
@@ -58,10 +66,15 @@ class Recorder:
         self.admit: Callable[[NextCall], None] | None = None
         self.written: Ring | None = None
         self.pid = os.getpid()
+        self.by_id: dict[int, KnownGroup] = {}
+        """Groups that torch lists, by identity of torch's object: that of one which is gone may be another's now."""
         self._groups: dict[str, KnownGroup] = {}
         self._sites: dict[tuple[int, int], Site] = {}
+        self._shapes: dict[Any, tuple[int, bytes, int]] = {}
+        # Code of ours and of torch, by identity: a code object hashes all of its instructions.
+        self._own_code: dict[int, CodeType] = {}
         self._own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
-        self._dtypes = {
+        self.dtypes = {
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
         }
         self.is_broken = False
@@ -99,6 +112,8 @@ class Recorder:
             known = self._groups[name] = KnownGroup(
                 ring.text(content) if ring is not None else 0, name, group, ranks
             )
+            if group in c10d._world.pg_names:
+                self.by_id[id(group)] = known
         return known
 
     def _is_new(self, group: Any, known: KnownGroup) -> bool:
@@ -110,35 +125,56 @@ class Recorder:
         known.is_of = weakref.ref(group)
         return False
 
-    def site(self) -> Site:
-        """The line outside of torch that calls."""
-        # The hook's own: a thread of C++ alone has no other.
-        frame: FrameType | None = sys._getframe(2)
+    def site(self, frame: FrameType | None) -> Site:
+        """The line outside of torch that calls, from this frame outwards."""
         for _ in range(_DEEPEST):
-            if frame is None or not frame.f_code.co_filename.startswith(self._own):
+            # A thread of C++ alone has none.
+            if frame is None:
                 break
+            code = frame.f_code
+            key = id(code)
+            if key not in self._own_code:
+                known = self._sites.get((key, frame.f_lasti))
+                if known is not None:
+                    return known
+                if not code.co_filename.startswith(self._own):
+                    return self._new_site(frame, code)
+                self._own_code[key] = code
             frame = frame.f_back
-        else:
-            frame = None
-        if frame is None:
-            return NOWHERE
-        code = frame.f_code
-        # A code object hashes all of its instructions: its identity is enough, as long as it is kept.
-        key = (id(code), frame.f_lasti)
-        known = self._sites.get(key)
+        return NOWHERE
+
+    def _new_site(self, frame: FrameType, code: CodeType) -> Site:
+        content = {"site": code.co_name, "file": code.co_filename, "line": frame.f_lineno}
+        number = self.written.text(content) if self.written is not None else 0
+        # The code is kept: its identity is the key.
+        site = self._sites[id(code), frame.f_lasti] = Site(
+            number, f"{code.co_filename}:{frame.f_lineno}", code
+        )
+        return site
+
+    def shape(self, size: Any) -> tuple[int, bytes, int]:
+        """Of a tensor of this size: how many dimensions, their sizes as the record has them, how many elements."""
+        known = self._shapes.get(size)
         if known is None:
-            content = {"site": code.co_name, "file": code.co_filename, "line": frame.f_lineno}
-            number = self.written.text(content) if self.written is not None else 0
-            known = self._sites[key] = Site(number, f"{code.co_filename}:{frame.f_lineno}", code)
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            known = self._shapes[size] = (min(len(size), 255), packed_shape(size), math.prod(size))
         return known
 
-    def dtype(self, tensor: Any) -> int:
-        """Number of a tensor's dtype."""
-        return self._dtypes.get(tensor.dtype, 0)
+    def complain(self, error: Exception) -> None:
+        """Says once that a call was not recorded: watching must fail no job."""
+        if not self.is_broken:
+            self.is_broken = True
+            self.written = None
+            print(
+                f"rankbridge watch: rank {os.environ.get('RANK')} is no longer recorded: {error!r}",
+                file=sys.stderr,
+            )
 
     def forget_groups(self) -> None:
         """Lets each group and line be written again, into a record that has begun after they were seen."""
-        self._groups, self._sites = {}, {}
+        for it in (self._groups, self._sites, self.by_id):
+            it.clear()
 
     def forked(self) -> None:
         """A process that the watched one has forked is not watched."""

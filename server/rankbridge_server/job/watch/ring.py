@@ -15,6 +15,7 @@ import mmap
 import os
 import struct
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,12 @@ RECORD = struct.Struct("<qddIBBBBHHIhhiiiq6id")
 flags, group, tensors, site, op, -, root, peer, tag, elements of all tensors, shape of the first, when a wait for it was
 over (0 if there was none, or it goes on)."""
 RECORD_BYTES = 128
+_RECORDS_AT = HEADER_BYTES + TEXT_BYTES
+_BEGUN = struct.Struct("<qddIBBBBHHIhhiiiq24sd")
+"""RECORD, with the shape packed."""
+_SHAPE = struct.Struct(f"<{DIMENSIONS}i")
+NO_SHAPE = bytes(_SHAPE.size)
+_MOST_TENSORS = 65_535
 _RETURNED_AT = 16
 _WAITED_AT = RECORD.size - 8
 _DOUBLE = struct.Struct("<d")
@@ -59,6 +66,12 @@ DTYPES = (
 )  # fmt: skip
 OPS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
 IS_ASYNC = 1
+
+
+def packed_shape(size: Sequence[int]) -> bytes:
+    """The first dimensions of a tensor as RECORD has them. Raises struct.error: one has too many elements."""
+    first = tuple(size[:DIMENSIONS])
+    return _SHAPE.pack(*first, *(0,) * (DIMENSIONS - len(first)))
 
 
 class Ring:
@@ -98,12 +111,33 @@ class Ring:
         _USED.pack_into(self._map, TEXT_USED, self._used)
         return self._texts
 
-    def begin(self, *fields: Any) -> int:
-        """Writes a call, with all fields of RECORD but its number and when what ended; returns where it is."""
-        self._count += 1
-        at = HEADER_BYTES + TEXT_BYTES + (self._count - 1) % CAPACITY * RECORD_BYTES
-        RECORD.pack_into(self._map, at, 0, fields[0], 0.0, *fields[1:], 0.0)
-        _LONG.pack_into(self._map, at, self._count)
+    def begin(
+        self,
+        called: float,
+        number: int,
+        kind: int,
+        dtype: int,
+        dimensions: int,
+        flags: int,
+        group: int,
+        tensors: int,
+        site: int,
+        op: int,
+        root: int,
+        peer: int,
+        tag: int,
+        elements: int,
+        shape: bytes,
+    ) -> int:
+        """Writes a call, with the fields of RECORD; returns where it is, which is never 0. `shape`: `packed_shape`."""
+        count = self._count
+        self._count = count + 1
+        at = _RECORDS_AT + count % CAPACITY * RECORD_BYTES
+        _BEGUN.pack_into(
+            self._map, at, 0, called, 0.0, number, kind, dtype, dimensions, flags, group,
+            tensors if tensors < _MOST_TENSORS else _MOST_TENSORS, site, op, 0, root, peer, tag, elements, shape, 0.0,
+        )  # fmt: skip
+        _LONG.pack_into(self._map, at, count + 1)
         return at
 
     def end(self, at: int, returned: float) -> None:
