@@ -24,19 +24,19 @@ def unmatched(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict
         by_rank[it.rank].append(it)
     for mine in p2p:
         for theirs in by_rank.get(mine.call.peer if mine.call.peer is not None else -1, ()):
-            meant = theirs.call.peer == mine.rank and theirs.call.kind != mine.call.kind
+            meant = theirs.call.peer == mine.rank and theirs.call.kind == mine.call.answer
             if meant and theirs.call.tag != mine.call.tag:
                 return _pair(evidence, graph, mine, theirs, "tags differ")
     for mine in p2p:
-        if mine.call.kind != "recv":
+        if mine.call.is_send:
             continue
         for theirs in p2p:
-            elsewhere = theirs.call.kind == "send" and theirs.rank == mine.call.peer
+            elsewhere = theirs.call.is_send and theirs.rank == mine.call.peer
             if elsewhere and theirs.call.peer != mine.rank:
                 return _pair(evidence, graph, mine, theirs, "the send goes to another rank")
     for mine in p2p:
         for theirs in by_rank.get(mine.call.peer if mine.call.peer is not None else -1, ()):
-            if theirs.call.peer == mine.rank and theirs.call.kind == mine.call.kind == "recv":
+            if theirs.call.peer == mine.rank and theirs.call.kind == mine.call.kind and not mine.call.is_send:
                 return _pair(evidence, graph, mine, theirs, "both receive, and nobody has sent")
     return None
 

@@ -143,7 +143,7 @@ def asked(call: Call) -> str:
         f"{name}={value}" for name, value in (("op", call.op), ("root", call.root)) if value is not None
     ]
     if call.peer is not None:
-        parts.append(f"{'to' if call.kind == 'send' else 'from'} rank {call.peer}")
+        parts.append(f"{'to' if call.is_send else 'from'} rank {call.peer}")
     if call.tag is not None:
         parts.append(f"tag={call.tag}")
     return " ".join(filter(None, parts))

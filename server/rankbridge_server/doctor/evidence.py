@@ -90,7 +90,18 @@ class Call:
     @property
     def is_p2p(self) -> bool:
         """Whether it is a send or a receive."""
-        return self.kind in ("send", "recv")
+        return self.kind in ("send", "recv") or self.tag is not None
+
+    @property
+    def is_send(self) -> bool:
+        """Of those, whether it is a send; vLLM's coordinators also send objects."""
+        return self.kind.startswith("send")
+
+    @property
+    def answer(self) -> str:
+        """The kind of what a send or a receive meets."""
+        mine, theirs = ("send", "recv") if self.is_send else ("recv", "send")
+        return self.kind.replace(mine, theirs, 1)
 
 
 @dataclass(frozen=True, kw_only=True)

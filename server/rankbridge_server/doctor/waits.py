@@ -12,7 +12,8 @@ from .stacks import in_teardown, waits_in_collective, waits_in_torch
 from .verdict import Condition
 
 _ELSEWHERE = {Condition.ASLEEP, Condition.BLOCKED_READ, Condition.WAITING_FOR_CHILD}
-_ONE_SIDED = {"broadcast", "reduce", "gather", "scatter", "send", "recv"}
+_ONE_SIDED = {"broadcast", "reduce", "gather", "scatter"}
+_ONE_SIDED |= {"broadcast_object", "broadcast_object_list", "broadcast_tensor_dict"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class WaitsFor:
             key = _key(call)
             is_last = call is rank.calls[-1]
             # A call that not all have issued is not done, unless its kind lets some ranks go on.
-            open_ = call.done is False or (call.done is None and (is_last or call.kind not in _ONE_SIDED))
+            open_ = call.done is False or (call.done is None and (is_last or not _is_one_sided(call)))
             if key in lacking or not open_:
                 continue
             waiting = self._waiting(rank, call)
@@ -96,7 +97,7 @@ class WaitsFor:
             return (call.peer,), ()
         if not self._is_known(call.peer):
             return (), (call.peer,)
-        answer = ("recv" if call.kind == "send" else "send", call.group, rank, call.tag)
+        answer = (call.answer, call.group, rank, call.tag)
         return ((call.peer,), ()) if self._issued[call.peer].get(answer, 0) < call.number else ((), ())
 
     @cached_property
@@ -144,6 +145,10 @@ def _is_waiting(rank: RankEvidence) -> bool:
     if rank.waiting_s is not None or not rank.threads or waits_in_collective(rank):
         return True
     return waits_in_torch(rank)
+
+
+def _is_one_sided(call: Call) -> bool:
+    return call.is_p2p or call.kind in _ONE_SIDED
 
 
 def _key(call: Call) -> object:

@@ -37,7 +37,7 @@ def called(call: Call, evidence: Evidence) -> str:
         peer = f"rank {call.peer}" if call.peer is not None else "any rank"
         tag = f" tag {call.tag}" if call.tag is not None else ""
         number = f" #{call.number}" if evidence.has_numbers else ""
-        return f"{call.kind} {'to' if call.kind == 'send' else 'from'} {peer}{tag}{number}"
+        return f"{call.kind} {'to' if call.is_send else 'from'} {peer}{tag}{number}"
     return f"{call.kind} {numbered(call.group, call.number, evidence)}"
 
 

@@ -12,6 +12,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
+from .coordinators import Coordinators
 from .next_call import INPUTS, NO_TENSORS, NextCall, stop_if_boxing
 from .recorder import KnownGroup, Recorder
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
@@ -43,18 +44,23 @@ _PEERS = ("dst", "src")
 _undo: list[Callable[[], None]] = []
 """What takes back all that is hooked."""
 _recorder: Recorder | None = None
+_coordinators: Coordinators | None = None
 
 
 def install(
     create: Callable[[int, int], Ring | None], admit: Callable[[NextCall], None] | None = None
 ) -> None:
-    """Records each collective from now on. `create`: makes the record.
+    """Records each collective from now on, and calls of coordinators' methods. `create`: makes the record.
 
     `admit`: called before each is entered, after it was recorded; raises what keeps it from that.
     """
+    global _coordinators
     recorder = _installed()
     recorder.create, recorder.admit = create, admit
     recorder.forget_groups()
+    if _coordinators is None:
+        _coordinators = Coordinators(recorder)
+    _coordinators.forget_groups()
 
 
 def call_before(callback: Callable[[NextCall], None]) -> Callable[[], None]:
@@ -75,8 +81,10 @@ def call_before(callback: Callable[[NextCall], None]) -> Callable[[], None]:
 
 def remove() -> None:
     """Takes the hooks of the dispatcher and of waits back; the end goes on being recorded. No call may be under way."""
-    global _recorder
-    _recorder = None
+    global _recorder, _coordinators
+    if _coordinators is not None:
+        _coordinators.end()
+    _recorder = _coordinators = None
     while _undo:
         _undo.pop()()
 

@@ -21,10 +21,10 @@ _MOST_SHAPES = 4096
 class KnownGroup:
     """What the record knows of a process group."""
 
-    def __init__(self, number: int, key: str, group: Any, ranks: Sequence[int]) -> None:
+    def __init__(self, number: int, key: str, name: str, group: Any, ranks: Sequence[int]) -> None:
         self.number = number
         self.key = key
-        self.name = "world" if group.group_desc == "default_pg" else group.group_desc
+        self.name = name
         # By reference: a new group may get the address of the one that was destroyed.
         self.is_of = weakref.ref(group)
         self.ranks = ranks
@@ -79,6 +79,8 @@ class Recorder:
         }
         self.is_broken = False
         self.followed = Followed()
+        self.waiting: dict[int, float] = {}
+        """By thread, since when it is in a call of a coordinator."""
         self.to_wait_for: dict[int, int] = {}
         """By thread, where the call is for which it waits next: one that was asked for without async_op."""
 
@@ -109,9 +111,9 @@ class Recorder:
                 ranks = list(range(group.size()))
             ring = self.written
             content = {"group": name, "ranks": ranks, "description": group.group_desc}
-            known = self._groups[name] = KnownGroup(
-                ring.text(content) if ring is not None else 0, name, group, ranks
-            )
+            number = ring.text(content) if ring is not None else 0
+            shown = "world" if group.group_desc == "default_pg" else group.group_desc
+            known = self._groups[name] = KnownGroup(number, name, shown, group, ranks)
             if group in c10d._world.pg_names:
                 self.by_id[id(group)] = known
         return known

@@ -58,7 +58,8 @@ KINDS = (
     "", "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter",
     "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier",
     "send", "recv", "all_reduce_coalesced", "all_gather_coalesced", "all_gather_into_tensor_coalesced",
-    "reduce_scatter_tensor_coalesced",
+    "reduce_scatter_tensor_coalesced", "all_gatherv", "reduce_scatterv", "broadcast_object", "broadcast_object_list",
+    "broadcast_tensor_dict", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict",
 )  # fmt: skip
 DTYPES = (
     "", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
@@ -66,6 +67,8 @@ DTYPES = (
 )  # fmt: skip
 OPS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
 IS_ASYNC = 1
+IS_WHOLE = 2
+"""Nothing is left to be waited for when it has returned, as far as the host knows: a coordinator's."""
 
 
 def packed_shape(size: Sequence[int]) -> bytes:

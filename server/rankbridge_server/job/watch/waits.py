@@ -21,6 +21,7 @@ class Waits:
         self._work = work
         self._bare = bare = vars(work)["wait"]
         to_wait_for, followed, now = recorder.to_wait_for, recorder.followed, time.time
+        outer = recorder.waiting
 
         @wraps(work.wait)
         def wait(self: Any, *args: Any, **named: Any) -> Any:
@@ -39,7 +40,7 @@ class Waits:
                 raise
             finally:
                 if ring is not None:
-                    ring.waiting(0.0)
+                    ring.waiting(outer.get(get_ident(), 0.0) if outer else 0.0)
                     if place is not None:
                         ring.waited(place, now())
                 if call is not None:
