@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "hold.md").read_text()
 APP = str(Path(__file__).parents[1] / "support" / "apps" / "held.py")
 SIZE = 3
 WAIT_S = 30.0
+BREAKPOINT = '"operation": "all_reduce"'
 
 
 @pytest.fixture(scope="module")
@@ -404,35 +406,49 @@ def test_the_pages_example_prints_what_it_says(gloo4: RunningGang, tmp_path: Pat
     assert result == "[6. 8.]"
 
 
-def test_buf_curl_is_a_debugger(running: RunningGang, gang: Gang, tmp_path: Path) -> None:
+@contextmanager
+def buf_curl(running: RunningGang, breakpoint: str) -> Iterator[subprocess.Popen[str]]:
+    """The page's command on rank 0, with this breakpoint; on leaving, it has ended."""
     (command,) = re.findall(r"^```sh\n(buf curl .*?HoldService/Break)\n```", PAGE, re.MULTILINE | re.DOTALL)
+    assert BREAKPOINT in command
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "socket": running.targets[0].removeprefix("unix:"),
     }
     curl = subprocess.Popen(
-        ["bash", "-c", f"exec {command}"],
+        ["bash", "-c", f"exec {command.replace(BREAKPOINT, breakpoint)}"],
         cwd=Path(__file__).parents[2],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
     )
     with curl:
+        yield curl
+        curl.send_signal(signal.SIGINT)
+        curl.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("breakpoint", [BREAKPOINT, '"caller": "CALLER_SCRIPT", "slower_us": 300000'])
+def test_buf_curl_is_a_debugger(running: RunningGang, gang: Gang, breakpoint: str) -> None:
+    with buf_curl(running, breakpoint) as curl:
         assert curl.stdout is not None
-        adding = None
+        adding = stepping = None
         found = ""
         for line in curl.stdout:
             found += line
             if adding is None and '"set"' in found:
                 adding = gang.submit("all_reduce", numbers(gang), op="sum")
-            if '"held"' in found and '"contract"' in found:
+                stepping = gang.function("late").start(1.0, "sync")
+            if '"held"' in found and '"contract"' in found and '"sinceUs"' in found:
                 break
-        assert '"operation": "all_reduce"' in found or '"operation":"all_reduce"' in found
-        curl.send_signal(signal.SIGINT)
-        assert adding is not None
-        assert sums(gang, adding) == [[3, 3, 3]] * SIZE
-        curl.wait(WAIT_S)
+        said = found.replace(" ", "")
+        assert '"operation":"all_reduce"' in said
+        assert ('"after":true' in said) == ("slower" in breakpoint)
+    assert adding is not None
+    assert stepping is not None
+    assert sums(gang, adding) == [[3, 3, 3]] * SIZE
+    assert stepping.result() == [3.0] * SIZE
 
 
 def test_without_a_gang_the_command_says_so(tmp_path: Path) -> None:
