@@ -77,7 +77,8 @@ def test_the_suites_have_every_test_once(tmp_path: Path, whole: str, option: str
     stand_in(tmp_path / "bin" / "mix", 'echo "whole: ${RANK_BRIDGE_WHOLE-no}"')
     ran = execute(tmp_path, tmp_path / "scripts" / "test", WHOLE=whole).stdout.splitlines()
     others, few = [line.split()[3:] for line in ran if line.startswith("python ")]
-    assert others == [option, *(f"--ignore={folder}" for folder in few[1:])]
+    workers = ["-n", "2", "--dist", "loadfile"]
+    assert others == [option, *(f"--ignore={folder}" for folder in few[1:]), *workers]
     assert few[0] == option
     assert all((ROOT / folder).is_dir() for folder in few[1:])
     assert f"whole: {of_elixir}" in ran
