@@ -1,6 +1,7 @@
 """A job of four guarded ranks that does what its first argument names, with commas between, and prints what came of it.
 
-The guard's timeout is the second argument, in seconds; the third is a folder for records.
+The guard's timeout is the second argument, in seconds; the third is a folder for records. Its store is at
+MASTER_ADDR; default: on loopback.
 """
 
 import json
@@ -19,6 +20,8 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from rankbridge_server import GuardError
 from rankbridge_server.job import watch
+from rankbridge_server.links import wire
+from rankbridge_server.links.link import dial
 
 _LAST = ("left", "gone", "killed", "killed_first")
 """After them, not all ranks are there."""
@@ -184,6 +187,23 @@ def twice(rank: int) -> None:
     op(rank)
 
 
+def stranger(rank: int) -> None:
+    """Nothing is wrong: who does not know the secret is not let in, at the address that other hosts dial."""
+    if rank == 1:
+        store = dist.distributed_c10d._get_default_store()
+        _, _, address = json.loads(store.get("rankbridge/guard/0/1/rank/0"))
+        for hello in (
+            wire.hello(1, 1, b"", "0"),
+            wire.hello(1, 1, b"0" * 64, "0"),
+            b"GET / HTTP/1.1\r\n\r\n",
+        ):
+            with dial(address, 10.0) as sock:
+                sock.sendall(hello)
+                sock.settimeout(10.0)
+                assert sock.recv(1) == b""
+    dist.barrier()
+
+
 def left(rank: int) -> None:
     """Nothing is wrong: ranks 2 and 3 have done their part, one of them without taking leave."""
     pair = dist.new_group([0, 1])
@@ -240,12 +260,13 @@ def killed_first(rank: int) -> None:
 def join(name: str) -> None:
     """Makes the default group. Rank 0 says in a file at which port its store is."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    host = os.environ.get("MASTER_ADDR", "127.0.0.1")
     ports = FileStore(f"{sys.argv[3]}/{name}", size)
     if rank == 0:
-        store = TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False)
+        store = TCPStore(host, 0, size, is_master=True, wait_for_workers=False)
         ports.set("port", str(store.port))
     else:
-        store = TCPStore("127.0.0.1", int(ports.get("port")), size)
+        store = TCPStore(host, int(ports.get("port")), size)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
 
 

@@ -18,6 +18,7 @@ from ..core.printable import lines
 from ..core.rank import Identity
 from ..core.reread import Reread
 from ..core.tokens import Tokens
+from ..job.interfaces import address_towards
 from ..job.loading import LoadError
 from ..job.outside import stacks
 from ..sidecar import endpoints, traces
@@ -277,11 +278,7 @@ def _host(launched: Launched, options: Options, default: str = "127.0.0.1") -> s
         return given.host
     if launched.master is None:
         return default if given is None else socket.gethostname()
-    # Sends no packet: the system only chooses the interface.
-    family, kind, *_, address = socket.getaddrinfo(*launched.master, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(address)
-        return str(probe.getsockname()[0])
+    return address_towards(*launched.master)
 
 
 def _is_everywhere(host: str) -> bool:

@@ -23,6 +23,12 @@ class Store(Protocol):
     def check(self, keys: list[str], /) -> bool:
         """Whether all keys are there. Waits for none."""
 
+    def add(self, key: str, amount: int, /) -> int:
+        """Adds to a number, which begins at 0; gives the sum."""
+
+    def compare_set(self, key: str, expected: str, desired: str, /) -> bytes:
+        """Sets a key whose value is `expected`, or, where that is empty, that is not there. Gives its value then."""
+
 
 class Stopped(Exception):
     """The sidecar was stopped while it waited for other ranks."""
@@ -48,6 +54,14 @@ class Board:
     def write(self, what: str, text: str) -> None:
         """Writes something for all."""
         self._store.set(f"{self._prefix}/{what}", text)
+
+    def write_once(self, what: str, text: str) -> str:
+        """Writes something for all, unless one rank has; gives what is there. It is not empty."""
+        return self._store.compare_set(f"{self._prefix}/{what}", "", text).decode()
+
+    def count(self, what: str) -> int:
+        """How many times ranks have asked for this number, this time included."""
+        return self._store.add(f"{self._prefix}/{what}", 1)
 
     def read(self, what: str) -> str:
         """Waits for what one rank writes for all."""

@@ -1,4 +1,4 @@
-"""Network interfaces by the addresses that they have."""
+"""Network interfaces and the addresses that they have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _SIOCGIFADDR = 0x8915
+_OF_A_LINK = b"\xfe\x80"
+_ANY_PORT = 9
 _IFREQ = struct.Struct("256s")
 
 
@@ -21,6 +23,30 @@ def interface_of(hostname: str) -> str:
             if found := known.get(packed):
                 return found
     return ""
+
+
+def address_of(interface: str) -> str:
+    """The address of an interface: IPv4 if it has one, else IPv6. Empty: it has none, or does not exist."""
+    for family, known in ((socket.AF_INET, _ipv4), (socket.AF_INET6, _ipv6)):
+        for packed, name in known().items():
+            # One of a single link has no meaning to others without the name of their own interface.
+            if name == interface and not packed.startswith(_OF_A_LINK):
+                return socket.inet_ntop(family, packed)
+    return ""
+
+
+def address_towards(host: str, port: int | None) -> str:
+    """This host's address on the way to another. Raises OSError: there is no way."""
+    # Sends no packet: the system only chooses the interface.
+    family, kind, *_, address = socket.getaddrinfo(host, port or _ANY_PORT, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(address)
+        return str(probe.getsockname()[0])
+
+
+def interfaces() -> list[str]:
+    """Names of this host's interfaces, in the system's order."""
+    return [name for _, name in socket.if_nameindex()]
 
 
 def _ipv4() -> dict[bytes, str]:

@@ -47,6 +47,14 @@ class TorchJob:
         return cast(Store, store)
 
     @property
+    def store_host(self) -> str:
+        """The host of the job's store, MASTER_ADDR as a rule; empty: the store has none."""
+        store: Any = self.store
+        while hasattr(store, "underlying_store"):
+            store = store.underlying_store
+        return str(getattr(store, "host", "") or os.environ.get("MASTER_ADDR", ""))
+
+    @property
     def device_index(self) -> int | None:
         """The CUDA device to which the job has bound this rank in init_process_group; None: it has not."""
         bound = getattr(self._c10d._get_default_group(), "bound_device_id", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from pathlib import Path
@@ -74,3 +75,47 @@ class SocketListener:
         self._socket.close()
         if self._path:
             Path(self._path).unlink(missing_ok=True)
+
+
+class HostAndNetworkListener:
+    """Listens on a unix socket, for ranks of this host, and over TCP, for others.
+
+    Its address is both, the unix socket's first, with a blank between. `silence`: seconds after which a connection over
+    TCP ends whose other host acknowledges nothing.
+    """
+
+    def __init__(self, host: SocketListener, network: SocketListener, silence: float) -> None:
+        self._host, self._network = host, network
+        self._silence = silence
+        self.address = f"{host.address} {network.address}"
+        # Is readable when either is.
+        self._either = select.epoll()
+        for listener in (host, network):
+            self._either.register(listener.fileno(), select.EPOLLIN)
+
+    def fileno(self) -> int:
+        """That of both."""
+        return self._either.fileno()
+
+    def accept(self) -> socket.socket:
+        """The next connection of either."""
+        try:
+            return self._host.accept()
+        except BlockingIOError:
+            return self._watched(self._network.accept())
+
+    def dial(self, address: str, timeout: float) -> socket.socket:
+        """Connects to one address, of either kind."""
+        return self._watched(self._network.dial(address, timeout))
+
+    def close(self) -> None:
+        """Closes both."""
+        self._either.close()
+        self._host.close()
+        self._network.close()
+
+    def _watched(self, sock: socket.socket) -> socket.socket:
+        if sock.family != socket.AF_UNIX:
+            # A host that is gone closes no connection.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(self._silence * 1000))
+        return sock

@@ -44,3 +44,15 @@ def test_waiting_ends_when_it_is_stopped() -> None:
     threading.Timer(0.05, stop.set).start()
     with pytest.raises(Stopped):
         board(HashStore(), stop=stop).read_all("it")
+
+
+def test_what_is_written_once_stays() -> None:
+    store = HashStore()
+    assert board(store, 1).write_once("it", "one") == "one"
+    assert board(store, 0).write_once("it", "zero") == "one"
+    assert board(store).find("it") == "one"
+
+
+def test_a_number_counts_the_ranks_that_have_asked() -> None:
+    store = HashStore()
+    assert [board(store, rank).count("it") for rank in (1, 0)] == [1, 2]

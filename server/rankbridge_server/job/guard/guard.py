@@ -268,9 +268,10 @@ class _World:
     # Ranks that have gone.
 
     def _write_gone(self, rank: int, *, lost: bool, reason: str) -> None:
-        if self._meeting.board.find(f"gone/{rank}") is None:
-            # All are on one host, and have one clock.
-            self._meeting.board.write(f"gone/{rank}", json.dumps([time.monotonic(), lost, reason]))
+        board = self._meeting.board
+        if board.find(f"gone/{rank}") is None:
+            # The clocks of several hosts differ: the store counts who has gone.
+            board.write_once(f"gone/{rank}", json.dumps([board.count("gone"), lost, reason]))
 
     def _gone(self, kind: str, group: str, ranks: Sequence[int], error: OSError) -> GuardError:
         """The error for links that have ended: which of a group's ranks has left the job, or is lost.

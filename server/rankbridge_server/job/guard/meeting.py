@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,14 +17,18 @@ from ...core.errors import ErrorCode
 from ...core.links import Ended, Links
 from ...core.queues.host import host_id
 from ...links.heartbeat import Heartbeat
-from ...links.sockets import SocketLinkMaker
+from ...links.listeners import HostAndNetworkListener, Listener, SocketListener
+from ...links.sockets import SocketLinks
 from ...sidecar.runtime_dir import runtime_dir
 from ..board import Board
 from ..torch_job import TorchJob
 from .errors import GuardError
+from .network import network_address
 
 # A rank whose process runs is not lost, however long its script keeps Python's lock; a closed link says that it ended.
 _HEARTBEAT = Heartbeat(interval=10.0, misses=100_000)
+_SILENCE_S = 60.0
+"""A rank on another host is lost when the network has acknowledged nothing for so long."""
 _PAUSE_S = 0.002
 
 
@@ -51,13 +56,14 @@ class Meeting:
         self.board = Board(store.clone(), prefix, self.rank, self.size, math.inf, threading.Event())
         self._directory = ExitStack()
         path = self._directory.enter_context(runtime_dir())
-        self.links: Links = SocketLinkMaker(f"unix:{path}/guard", heartbeat=_HEARTBEAT)(1, self.rank)
-        # Its links are of one host, and take none of other users: they need no other secret.
-        self.links.start(_Addresses(self), prefix.encode(), ended, _ignore, _ignore_notice, activity)
-        self.board.write_mine("rank", json.dumps([self._host, self.links.address]))
+        self.links: Links = SocketLinks(1, self.rank, _listener(f"unix:{path}/guard", job), _HEARTBEAT)
+        # The first rank to come makes it. Who can read the store can also end the job.
+        secret = self.board.write_once("secret", secrets.token_hex(32))
+        self.links.start(_Addresses(self), secret.encode(), ended, _ignore, _ignore_notice, activity)
+        self.board.write_mine("rank", json.dumps([self._host, *self.links.address.split(" ")]))
 
     def address(self, rank: int) -> str:
-        """Where another rank listens. Raises GuardError: it has not come to any collective, or is on another host."""
+        """Where another rank listens. Raises GuardError: it has not come to any collective, or cannot be reached."""
         until = time.monotonic() + self._timeout
         while (entry := self._entry(rank)) is None:
             if time.monotonic() > until:
@@ -65,13 +71,16 @@ class Meeting:
                     ErrorCode.PEER_MISSING, f"rank {rank} has called no collective in {self._timeout:g} s"
                 )
             time.sleep(_PAUSE_S)
-        host, address = json.loads(entry)
-        if host != self._host:
+        host, on_host, *on_network = json.loads(entry)
+        if host == self._host:
+            return str(on_host)
+        if not on_network:
             raise GuardError.of(
                 ErrorCode.UNSUPPORTED_OPERATION,
-                f"guard needs all ranks of a group on one host: rank {rank} is on another than rank {self.rank}",
+                f"rank {rank} is on another host than rank {self.rank}, and only loopback leads from there to "
+                "MASTER_ADDR, or to the interface in GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME",
             )
-        return str(address)
+        return str(on_network[0])
 
     def _entry(self, rank: int) -> str | None:
         try:
@@ -83,6 +92,13 @@ class Meeting:
         """Ends the links. The groups have been left before."""
         self.links.end(Ended(self.rank, False, f"rank {self.rank} has left the job"))
         self._directory.close()
+
+
+def _listener(path: str, job: TorchJob) -> Listener:
+    listener = SocketListener(path)
+    if network := network_address(job.size, job.store_host):
+        return HostAndNetworkListener(listener, SocketListener(f"{network}:0"), _SILENCE_S)
+    return listener
 
 
 class _Addresses(Mapping[int, str]):
