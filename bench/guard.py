@@ -1,4 +1,6 @@
-"""What guard adds to a collective of a job: `python -m bench.guard` prints times of 4 ranks, bare and guarded.
+"""What guard adds to a call of a job: `python -m bench.guard` prints times of 4 ranks, bare and guarded.
+
+A `send` goes to a neighbour, which receives it and sends it back: shown is half of that, a `send` and its `recv`.
 
 Both in turn in one run, block by block: the hook is installed and taken back in the same processes. Shown are medians
 of the blocks' means on rank 0, and the median of the ratios of the blocks that follow each other.
@@ -10,8 +12,9 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from bench.watch import measured
 SIZE = 4
 COUNTS = {"4 B": 1, "1 MB": 1 << 18, "16 MB": 1 << 22}
 """Elements of float32."""
+KINDS = ("all_reduce", "send")
 _WARM_UP = 5
 _TIMEOUT_S = 60.0
 
@@ -47,21 +51,35 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
         ring = Ring.create(Path(folder), number, size)
     guard = Guard(_TIMEOUT_S)
     tensors = {name: torch.zeros(count) for name, count in COUNTS.items()}
-    times: dict[tuple[str, bool], list[float]] = {}
+    neighbour = number ^ 1
+
+    def there_and_back(tensor: torch.Tensor) -> None:
+        for sends in (not number % 2, bool(number % 2)):
+            if sends:
+                dist.send(tensor, neighbour)
+            else:
+                dist.recv(tensor, neighbour)
+
+    # How many calls each is.
+    kinds: dict[str, tuple[Callable[[torch.Tensor], object], int]]
+    kinds = {"all_reduce": (dist.all_reduce, 1), "send": (there_and_back, 2)}
+    times: dict[tuple[str, str, bool], list[float]] = {}
     for block in range(2 * blocks):
         guarded = bool(block % 2)
         # As in a job that is not guarded, and in one that is.
         let_loops_yield(yields=guarded)
         if guarded:
             install(lambda *_: ring, admit=guard.admit)
-        for name, tensor in tensors.items():
+        for (kind, (call, parts)), (name, tensor) in product(kinds.items(), tensors.items()):
             number_of_calls = calls if tensor.numel() == 1 else max(2, calls // 10)
             for _ in range(_WARM_UP):
-                dist.all_reduce(tensor)
+                call(tensor)
+            dist.barrier()
             began = time.perf_counter()
             for _ in range(number_of_calls):
-                dist.all_reduce(tensor)
-            times.setdefault((name, guarded), []).append((time.perf_counter() - began) / number_of_calls)
+                call(tensor)
+            seconds = (time.perf_counter() - began) / number_of_calls / parts
+            times.setdefault((kind, name, guarded), []).append(seconds)
         if guarded:
             remove()
     report.send(times)
@@ -81,16 +99,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="of 4 B in a block; a tenth of the others (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
-    times: dict[tuple[str, bool], list[float]] = measured(rank, SIZE, options.blocks, options.calls)
-    print(
-        "| all_reduce of | bare, us | guarded | added | ratio | in blocks |\n| --- | --- | --- | --- | --- | --- |"
-    )
-    for name in COUNTS:
-        bare, guarded = (statistics.median(times[name, on]) * 1e6 for on in (False, True))
-        ratios = [b / a for a, b in zip(times[name, False], times[name, True], strict=True)]
+    times: dict[tuple[str, str, bool], list[float]] = measured(rank, SIZE, options.blocks, options.calls)
+    print("| call | bare, us | guarded | added | ratio | in blocks |\n| --- | --- | --- | --- | --- | --- |")
+    for kind, name in product(KINDS, COUNTS):
+        bare, guarded = times[kind, name, False], times[kind, name, True]
+        medians = [statistics.median(it) * 1e6 for it in (bare, guarded)]
+        ratios = [b / a for a, b in zip(bare, guarded, strict=True)]
         print(
-            f"| {name} | {bare:,.0f} | {guarded:,.0f} | {guarded - bare:,.0f} | {statistics.median(ratios):.2f} "
-            f"| {min(ratios):.2f} to {max(ratios):.2f} |"
+            f"| `{kind}` of {name} | {medians[0]:,.0f} | {medians[1]:,.0f} | {medians[1] - medians[0]:,.0f} "
+            f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"
         )
 
 

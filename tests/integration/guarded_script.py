@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rankbridge_server.job import watch
 from rankbridge_server.links import wire
 from rankbridge_server.links.link import dial
 
-_LAST = ("left", "gone", "killed", "killed_first")
+_LAST = ("left", "gone", "killed", "killed_first", "sender_gone", "sender_killed", "receiver_killed")
 """After them, not all ranks are there."""
 
 
@@ -179,6 +180,197 @@ def right(rank: int) -> None:
     dist.barrier()
 
 
+def isend(tensor: torch.Tensor, to: int, **named: Any) -> Any:
+    """Torch's, which gives None on ranks outside of the group alone."""
+    return dist.isend(tensor, to, **named)
+
+
+def irecv(tensor: torch.Tensor, source: int, **named: Any) -> Any:
+    """Likewise."""
+    return dist.irecv(tensor, source, **named)
+
+
+def ring(rank: int) -> None:
+    """Nothing is wrong: each sends to the next, with what is received posted before, after, and in a batch."""
+    size = dist.get_world_size()
+    following, before = (rank + 1) % size, (rank - 1) % size
+    for each in range(30):
+        got = torch.empty(3)
+        works = [irecv(got, before), isend(torch.full((3,), float(rank + each)), following)]
+        for work in works if each % 2 else reversed(works):
+            work.wait()
+        assert got.tolist() == [before + each] * 3
+        assert works[1].wait()
+    got = torch.empty(2, 2)
+    swapped = [dist.P2POp(dist.isend, torch.full((4,), float(rank)), following)]
+    swapped.append(dist.P2POp(dist.irecv, got, before))
+    for work in dist.batch_isend_irecv(swapped):
+        work.wait()
+    assert got.tolist() == [[before] * 2] * 2
+
+
+def pipeline(rank: int) -> None:
+    """Nothing is wrong: many messages are in flight on one tag, and on several, taken in another order."""
+    size = dist.get_world_size()
+    sent = []
+    for batch in range(40):
+        tensor = torch.full((1 + batch,), float(batch))
+        if rank:
+            dist.recv(tensor.zero_(), rank - 1)
+            assert tensor.tolist() == [batch] * (1 + batch)
+        if rank < size - 1:
+            sent.append(isend(tensor, rank + 1))
+    for work in sent:
+        work.wait()
+    if rank == 0:
+        works = [isend(torch.full((1,), float(tag)), 1, tag=tag) for tag in range(5)]
+        for work in works:
+            work.wait()
+    if rank == 1:
+        for tag in reversed(range(5)):
+            dist.recv(got := torch.empty(1), 0, tag=tag)
+            assert got.item() == tag
+    if rank in (2, 3):
+        given = [{"rank": 2}] if rank == 2 else [None]
+        (dist.send_object_list if rank == 2 else dist.recv_object_list)(given, 5 - rank)
+        assert given == [{"rank": 2}]
+
+
+def any_source(rank: int) -> None:
+    """Nothing is wrong: rank 0 receives from whoever sends, also while it waits for one in particular."""
+    size = dist.get_world_size()
+    if rank:
+        for each in range(5):
+            dist.send(torch.full((2,), float(10 * rank + each)), 0)
+        dist.send(torch.ones(1), 0, tag=7)
+        return
+    last = dict.fromkeys(range(1, size), -1)
+    for _ in range(5 * (size - 1)):
+        got = torch.empty(2)
+        source = dist.recv(got)
+        assert got.tolist() == [10 * source + last[source] + 1] * 2
+        last[source] += 1
+    for source in reversed(range(1, size)):
+        assert dist.recv(torch.empty(1), source, tag=7) == source
+
+
+def sending_threads(rank: int) -> None:
+    """Nothing is wrong: a thread receives what the other thread of its rank has sent by a second rank."""
+    if rank > 1:
+        return
+    if rank == 0:
+        got = torch.empty(1)
+        thread = threading.Thread(target=lambda: dist.recv(got, 1, tag=2))
+        thread.start()
+        time.sleep(0.3)
+        dist.send(torch.ones(1), 1, tag=1)
+        thread.join()
+        assert got.item() == 2
+    else:
+        dist.recv(got := torch.empty(1), 0, tag=1)
+        dist.send(got + 1, 0, tag=2)
+
+
+def in_pair(rank: int) -> None:
+    """Nothing is wrong: ranks have other numbers in the group, and the same tag is used in two groups at once."""
+    pair = dist.new_group([1, 3])
+    if rank in (1, 3):
+        other = 4 - rank
+        got = [torch.empty(1), torch.empty(2)]
+        works = [irecv(got[0], other, group=pair), irecv(got[1], other)]
+        works += [isend(torch.full((2,), 2.0), other), isend(torch.ones(1), other, group=pair)]
+        for work in works:
+            work.wait()
+        assert [it.tolist() for it in got] == [[1.0], [2.0, 2.0]]
+
+
+def sent_dtype(rank: int) -> None:
+    """Rank 1 receives into another dtype than rank 0 sends."""
+    if rank == 0:
+        dist.send(torch.ones(4), 1)
+    if rank == 1:
+        dist.recv(torch.empty(4, dtype=torch.float64), 0)
+
+
+def sent_size(rank: int) -> None:
+    """Rank 3 receives less than rank 2 sends, which would end its process; both look at it later."""
+    if rank == 2:
+        isend(torch.ones(8), 3).wait()
+    if rank == 3:
+        irecv(torch.empty(4), 2).wait()
+
+
+def tags(rank: int) -> None:
+    """Ranks 0 and 1 wait for each other on two tags."""
+    if rank == 0:
+        dist.send(torch.ones(4), 1, tag=1)
+    if rank == 1:
+        dist.recv(torch.empty(4), 0, tag=2)
+
+
+def recv_and_barrier(rank: int) -> None:
+    """Rank 0 receives from rank 1, which is in a barrier with it."""
+    pair = dist.new_group([0, 1], group_desc="pair")
+    if rank == 0:
+        dist.recv(torch.empty(4), 1)
+    if rank == 1:
+        dist.barrier(group=pair)
+
+
+def recv_circle(rank: int) -> None:
+    """Three ranks each receive from the next first."""
+    if rank < 3:
+        dist.recv(torch.empty(4), (rank + 1) % 3)
+        dist.send(torch.ones(4), (rank - 1) % 3)
+
+
+def unreceived(rank: int) -> None:
+    """Rank 1 does something else, rank 2 waits for another tag, and has a thread; both until 0 and 3 have given up."""
+    store = dist.distributed_c10d._get_default_store()
+    done = threading.Event()
+    if rank == 0:
+        try:
+            dist.send(torch.ones(4), 1)
+        finally:
+            store.set("given up 0", "")
+    if rank == 1:
+        store.wait(["given up 0"])
+    if rank == 2:
+        other = threading.Thread(target=done.wait)
+        other.start()
+        try:
+            dist.recv(torch.empty(4), 3, tag=2)
+        finally:
+            done.set()
+            other.join()
+    if rank == 3:
+        irecv(torch.empty(4), 2).wait(timedelta(seconds=1))
+
+
+def sender_gone(rank: int) -> None:
+    """Rank 1 leaves, and sends nothing."""
+    dist.barrier()
+    if rank == 1:
+        sys.exit()
+    dist.recv(torch.empty(4), 1)
+
+
+def sender_killed(rank: int) -> None:
+    """Rank 1 dies, with whom some have no link yet."""
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), 9)
+    dist.recv(torch.empty(4), 1)
+
+
+def receiver_killed(rank: int) -> None:
+    """Rank 1 dies, to whom others send."""
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), 9)
+    dist.send(torch.ones(4), 1)
+
+
 def twice(rank: int) -> None:
     """The default group ends, and there is another, guarded as well."""
     dist.barrier()
@@ -207,6 +399,7 @@ def stranger(rank: int) -> None:
 def left(rank: int) -> None:
     """Nothing is wrong: ranks 2 and 3 have done their part, one of them without taking leave."""
     pair = dist.new_group([0, 1])
+    ring(rank)
     store = dist.distributed_c10d._get_default_store()
     store.set(f"pid {rank}", str(os.getpid()))
     dist.barrier()
@@ -220,6 +413,8 @@ def left(rank: int) -> None:
         ended.fill_(all(has_ended(int(store.get(f"pid {it}"))) for it in (2, 3)))
         dist.all_reduce(ended, dist.ReduceOp.MIN, group=pair)
     dist.all_reduce(torch.ones(2), group=pair)
+    dist.recv(got := torch.empty(1), 1) if rank == 0 else dist.send(torch.ones(1), 0)
+    assert rank or got.item() == 1
     # Rank 0 keeps the store.
     if rank == 0:
         store.wait(["done"])

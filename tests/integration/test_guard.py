@@ -5,20 +5,23 @@ import os
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rankbridge_server.job.guard.crossings import Wait, crossing
+from rankbridge_server.job.guard.crossings import Wait, channel_of, crossing
 
 SCRIPT = Path(__file__).parent / "guarded_script.py"
 SIZE = 4
 TIMEOUT_S = 5.0
-AGREE = ("late", "threads", "groups", "right")
+SENDS = ("ring", "pipeline", "any_source", "sending_threads", "in_pair")
+AGREE = ("late", "threads", "groups", "right", *SENDS)
 DISAGREE = (
     *("op", "root", "dtype", "shape", "order", "parts", "membership", "no_group", "asynchronous"),
     *("missing", "crossed", "circle"),
+    *("sent_dtype", "sent_size", "tags", "recv_and_barrier", "recv_circle", "unreceived"),
 )
 
 Said = dict[str, Any]
@@ -104,7 +107,13 @@ def test_who_has_not_come_is_named_with_its_line(by_name: dict[str, list[Said]])
         assert it["seconds"] >= TIMEOUT_S
 
 
-@pytest.mark.parametrize(("name", "members"), [("crossed", [0, 1]), ("circle", [0, 1, 2])])
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        *[("crossed", [0, 1]), ("circle", [0, 1, 2])],
+        *[("tags", [0, 1]), ("recv_and_barrier", [0, 1]), ("recv_circle", [0, 1, 2])],
+    ],
+)
 def test_ranks_that_wait_for_each_other_are_found_long_before_the_timeout(
     by_name: dict[str, list[Said]], name: str, members: list[int]
 ) -> None:
@@ -115,6 +124,67 @@ def test_ranks_that_wait_for_each_other_are_found_long_before_the_timeout(
             assert f"{len(members)} ranks wait for each other" in it["text"]
             assert all(f"rank {each} waits on" in it["text"] for each in members)
             assert it["seconds"] < TIMEOUT_S / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "sender", "receiver", "sides"),
+    [
+        (
+            *("sent_dtype", 0, 1),
+            [
+                "rank 0: send of 4 elements of float32 to rank 1 tag=0 at",
+                "rank 1: receive of 4 elements of float64 from rank 0 tag=0 at",
+            ],
+        ),
+        (
+            *("sent_size", 2, 3),
+            [
+                "rank 2: send of 8 elements of float32 to rank 3 tag=0 at",
+                "rank 3: receive of 4 elements of float32 from rank 2 tag=0 at",
+            ],
+        ),
+    ],
+)
+def test_both_ends_of_what_is_sent_hear_both_sides_and_their_lines(
+    by_name: dict[str, list[Said]], name: str, sender: int, receiver: int, sides: list[str]
+) -> None:
+    for rank, it in enumerate(by_name[name]):
+        assert it["code"] == ("MISMATCH" if rank in (sender, receiver) else "")
+        if it["code"]:
+            assert sorted(it["ranks"]) == [sender, receiver]
+            assert it["text"].startswith(f"MISMATCH in {'send' if rank == sender else 'recv'} on world")
+            assert [side for side in sides if side not in it["text"]] == []
+            assert it["text"].count(f"at {SCRIPT}:") == 2
+            assert it["seconds"] < TIMEOUT_S / 2
+
+
+def test_who_does_not_receive_or_send_is_named_with_what_it_does_instead(
+    by_name: dict[str, list[Said]],
+) -> None:
+    said = by_name["unreceived"]
+    assert [it["code"] for it in said] == ["PEER_MISSING", "", "PEER_MISSING", "PEER_MISSING"]
+    assert [it["ranks"] for it in said] == [[0, 1], [], [2, 3], [3, 2]]
+    assert "rank 1 has not come in 5 s" in said[0]["text"]
+    assert "send of 4 elements of float32 to rank 1 tag=0" in said[0]["text"]
+    assert "rank 1: has not come: it has no call, for" in said[0]["text"]
+    assert "in unreceived" in said[0]["text"].splitlines()[-1]
+    assert "rank 2: has not come: it waits in recv from rank 3 tag=2 on world, for" in said[3]["text"]
+    # What `wait` is given is shorter.
+    assert "rank 2 has not come in 1 s" in said[3]["text"]
+    assert 1 <= said[3]["seconds"] < TIMEOUT_S <= min(said[0]["seconds"], said[2]["seconds"])
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [("sender_gone", "PEER_MISSING"), ("sender_killed", "PEER_LOST"), ("receiver_killed", "PEER_LOST")],
+)
+def test_the_other_end_that_has_gone_is_named_at_once(tmp_path: Path, what: str, code: str) -> None:
+    said = run(tmp_path, what)
+    assert said[1] == []
+    for (it,) in (each for rank, each in enumerate(said) if rank != 1):
+        assert (it["code"], it["ranks"]) == (code, [1])
+        assert " on world: rank 1 has gone: " in it["text"]
+        assert it["seconds"] < TIMEOUT_S / 2
 
 
 @pytest.mark.parametrize(
@@ -171,3 +241,22 @@ def test_a_circle_is_one_of_waits_that_were_not_over_when_they_were_written() ->
     assert crossing({0: a}, 0) == []
     # A rank that waits for a circle is in none.
     assert crossing({0: a, 1: b, 2: a_wait("c", (0, 2))}, 2) == []
+
+
+def test_a_circle_goes_also_through_sends_and_receives() -> None:
+    def a_transfer(channel: str, number: int, other: int, posted: dict[str, int] | None) -> Wait:
+        base = a_wait("0", (other,), number)
+        return replace(base, channel=channel, posted=posted)
+
+    there, back = channel_of("0", 0, 1, 5), channel_of("0", 1, 0, 5)
+    sends = a_transfer(there, 2, 1, {there: 2})
+    assert crossing({0: sends, 1: a_transfer(back, 1, 0, {there: 1, back: 1})}, 0) == [0, 1]
+    # Rank 1 had asked for the second: what rank 0 has written is old.
+    assert crossing({0: sends, 1: a_transfer(back, 1, 0, {there: 2, back: 1})}, 0) == []
+    # It may take it by a receive from any.
+    assert crossing({0: sends, 1: a_transfer(back, 1, 0, {channel_of("0", None, 1, 5): 2})}, 0) == []
+    # It has not said for what it has asked.
+    assert crossing({0: sends, 1: a_transfer(back, 1, 0, None)}, 0) == []
+    # It waits in a collective with rank 0.
+    collective = replace(a_wait("1", (0, 1)), posted={})
+    assert crossing({0: sends, 1: collective}, 1) == [1, 0]

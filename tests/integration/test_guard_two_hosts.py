@@ -69,12 +69,12 @@ def run(folder: Path, what: str) -> list[list[Said]]:
 
 
 def test_ranks_on_two_hosts_are_guarded_as_those_on_one(tmp_path: Path) -> None:
-    names = ["stranger", "op", "missing", "crossed", "killed"]
+    names = ["stranger", "ring", "op", "missing", "crossed", "sent_size", "tags", "killed"]
     said = run(tmp_path, ",".join(names))
     assert [[it["what"] for it in each] for each in said] == [names, names[:-1], names, names]
-    assert [it["after"] for each in said for it in each[:4]] == [[SIZE, SIZE]] * SIZE * 4
-    stranger, op, missing, crossed = ([each[place] for each in said] for place in range(4))
-    assert [it["text"] for it in stranger] == [""] * SIZE
+    assert [it["after"] for each in said for it in each[:7]] == [[SIZE, SIZE]] * SIZE * 7
+    stranger, ring, op, missing, crossed, size, tags = ([each[at] for each in said] for at in range(7))
+    assert [it["text"] for it in (*stranger, *ring)] == [""] * 2 * SIZE
     for it in op:
         assert (it["code"], it["ranks"]) == ("MISMATCH", list(range(SIZE)))
         assert "ranks 0-2: float32[4] sum" in it["text"]
@@ -85,6 +85,10 @@ def test_ranks_on_two_hosts_are_guarded_as_those_on_one(tmp_path: Path) -> None:
         assert rank == 2 or "missing: rank 2" in it["text"]
     for rank, it in enumerate(crossed):
         assert (it["code"], it["ranks"]) == (("MISMATCH", [0, 1]) if rank < 2 else ("", []))
+    for rank, it in enumerate(size):
+        assert (it["code"], sorted(it["ranks"])) == (("MISMATCH", [2, 3]) if rank > 1 else ("", []))
+        assert rank < 2 or it["text"].count(f"at {SCRIPT}:") == 2
+    assert ["2 ranks wait for each other" in it["text"] for it in tags] == [True, True, False, False]
     # Rank 1 was killed, on the second host.
     for killed in (said[rank][-1] for rank in (0, 2, 3)):
         assert (killed["code"], killed["ranks"]) == ("PEER_LOST", [1])

@@ -98,8 +98,8 @@ COMMAND = Command(
         Option(
             "--guard",
             is_flag=True,
-            help="enter each collective only when all members of its group have called the same; it raises in the "
-            "script, on each of them, otherwise",
+            help="enter each collective only when all members of its group have called the same, and Gloo's sends and "
+            "receives when both ends agree; they raise in the script, on each of them, otherwise",
         ),
         Option(
             "--guard-timeout",

@@ -116,8 +116,11 @@ class Links(Protocol):
         takes no lock, and is quick.
         """
 
-    def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
-        """Links this sidecar, a member of the group, with the group's leader, `ranks[0]`. Raises OSError."""
+    def add_group(self, group: str, ranks: Sequence[int], timeout: float, *, stays: bool = False) -> None:
+        """Links this sidecar, a member of the group, with the group's leader, `ranks[0]`. Raises OSError.
+
+        `stays`: the group goes on, for posts, when another member than the leader has left it.
+        """
 
     def remove_group(self, group: str) -> None:
         """Removes a group, and the arrivals that wait for a verdict."""

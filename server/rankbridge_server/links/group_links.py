@@ -302,12 +302,18 @@ class GroupLinks(core.GroupLinks, ABC):
                 return
             self._poll.unregister(link)
         self._owner.forget(link)
-        if link.leaving or self._closed:
+        stays = self._has_left(link)
+        if not link.leaving and not self._closed:
+            self._owner.generation_ended(Ended(link.rank or 0, True, reason))
+        elif not stays:
             self._closed = self._closed or "its group has ended"
+            self._drop_posts()
             self._wake_lane()
             self._give_back()
-        else:
-            self._owner.generation_ended(Ended(link.rank or 0, True, reason))
+
+    def _has_left(self, link: Link) -> bool:
+        """Lets go of a member that has left, if the group goes on without it."""
+        return False
 
     def _broken(self, link: Link, error: OSError) -> None:
         # The last frames of the other side say more than the broken link. The reader of the link sees its end.

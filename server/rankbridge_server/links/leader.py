@@ -33,14 +33,22 @@ from .readers import Readers
 class Leader(GroupLinks):
     """Has a link from every other member. Its lane polls them all.
 
-    `patience`: seconds that an admission may take before a notice names its stragglers.
+    `patience`: seconds that an admission may take before a notice names its stragglers. `stays`: as of `add_group`.
     """
 
     def __init__(
-        self, group: str, owner: Owner, readers: Readers, ranks: Sequence[int], patience: float
+        self,
+        group: str,
+        owner: Owner,
+        readers: Readers,
+        ranks: Sequence[int],
+        patience: float,
+        *,
+        stays: bool = False,
     ) -> None:
         super().__init__(group, owner, readers)
         self.ranks = tuple(ranks)
+        self.stays = stays
         self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
         self._inquiries = Inquiries(self._ask, self._is_stopped)
@@ -268,6 +276,17 @@ class Leader(GroupLinks):
             self._inbox.append(release)
         else:
             super()._handle(link, frame)
+
+    def _has_left(self, link: Link) -> bool:
+        if not self.stays or self._closed:
+            return False
+        with self.lock:
+            place = self._places.pop(link)
+            del self._members[place]
+            self._matching.forget(place)
+            self._links.remove(link)
+            link.close()
+        return True
 
     def _release_all(self, release: Release, source: Link | None) -> None:
         packed = wire.pack_release(release)

@@ -123,10 +123,13 @@ class SocketLinks:
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
-    def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
-        """Becomes the leader of a group if this is its first rank, else links with its leader. Raises OSError."""
+    def add_group(self, group: str, ranks: Sequence[int], timeout: float, *, stays: bool = False) -> None:
+        """Becomes the leader of a group if this is its first rank, else links with its leader. Raises OSError.
+
+        `stays`: as of `core.links.Links`.
+        """
         if ranks[0] == self.rank:
-            group_links: GroupLinks = Leader(group, self, self._readers, ranks, self._patience)
+            group_links: GroupLinks = Leader(group, self, self._readers, ranks, self._patience, stays=stays)
         else:
             link = self._dial(group, ranks[0], timeout)
             group_links = Follower(group, self, self._readers)

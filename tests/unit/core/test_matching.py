@@ -106,3 +106,12 @@ def test_a_post_is_recalled_once_and_only_before_it_met() -> None:
 def test_what_no_member_can_want_is_refused(place: int, post: Post) -> None:
     with pytest.raises(ValueError, match="rank_in_group"):
         Matching(2).post(place, post, 0)
+
+
+def test_who_has_left_meets_nobody() -> None:
+    matching = Matching(3)
+    assert matching.post(1, send(1, dst=0), 0.0) == []
+    assert matching.post(2, send(1, dst=0), 0.0) == []
+    matching.forget(1)
+    assert met(matching.post(0, recv(1, None), 1.0))[0][0] == 2
+    assert matching.post(0, recv(2, 1), 1.0) == []

@@ -126,6 +126,10 @@ class Matching:
             lambda waiting: Match(Ruling.WITHDRAWN),
         )
 
+    def forget(self, rank_in_group: int) -> None:
+        """Drops the posts of a member that has left, and waits for no answer."""
+        self._waiting = [it for it in self._waiting if it.rank_in_group != rank_in_group]
+
     def expire(self, now: float) -> list[Answer]:
         """Answers the posts whose time has passed."""
         return self._remove(lambda waiting: waiting.due <= now, self._nobody_came)

@@ -1,9 +1,10 @@
-"""Crossings: ranks that wait for each other in different groups, so that none will ever go on.
+"""Crossings: ranks that wait for each other in different calls, so that none will ever go on.
 
-Each rank that has waited for a while writes down in the job's store in which collective of which group it waits, and
-how many it has passed in each of its groups. A rank waits for a member of its group that had not passed that collective
-when it wrote down that it waits in another. A circle of such waits never ends, also if what was written is old: the
-first of them to go on would need the next to have come, which could not before it went on itself.
+Each rank that has waited for a while writes down in the job's store in which collective of which group it waits, or in
+which send or receive, and how many of each it has come to before. A rank waits for a member of its group that had not
+passed that collective when it wrote down that it waits in another; or for the other end of its send or receive, which
+had not been asked for when that rank wrote down that it waits. A circle of such waits never ends, also if what was
+written is old: the first of them to go on would need the next to have come, which could not before it went on itself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ class Wait:
 
     `group`: torch's name of it; `name`: the bridge's; `ranks`: its members. `number`: collectives that it has passed
     there. `passed`: likewise, in each group. `text`: what it has called, with its line of code.
+
+    Of a send or a receive, `channel` names source, destination, tag and group, `number` is its own there, from 1, and
+    `ranks` is the other end alone. `posted`: how many sends and receives the rank has asked for, by channel; None: too
+    many to write down.
     """
 
     attempt: int
@@ -35,6 +40,8 @@ class Wait:
     ranks: tuple[int, ...]
     passed: Mapping[str, int]
     text: str
+    channel: str = ""
+    posted: Mapping[str, int] | None = None
 
 
 def crossing(waits: Mapping[int, Wait], rank: int) -> list[int]:
@@ -54,20 +61,33 @@ def crossing(waits: Mapping[int, Wait], rank: int) -> list[int]:
 def _waited_for(waits: Mapping[int, Wait], rank: int) -> Sequence[int]:
     """The ranks for which one waits, of those that wait themselves."""
     mine = waits[rank]
-    return [
-        it
-        for it in mine.ranks
-        if it != rank and it in waits and not _has_come(waits[it], mine) and _had_not_passed(waits[it], mine)
-    ]
-
-
-def _has_come(other: Wait, mine: Wait) -> bool:
-    return (other.group, other.number) == (mine.group, mine.number)
+    had_not_come = _had_not_posted if mine.channel else _had_not_passed
+    return [it for it in mine.ranks if it != rank and it in waits and had_not_come(waits[it], mine)]
 
 
 def _had_not_passed(other: Wait, mine: Wait) -> bool:
     """Whether a rank that waits elsewhere had not passed the collective yet in which another waits."""
-    return other.passed.get(mine.group, 0) <= mine.number
+    has_come = not other.channel and (other.group, other.number) == (mine.group, mine.number)
+    return not has_come and other.passed.get(mine.group, 0) <= mine.number
+
+
+def _had_not_posted(other: Wait, mine: Wait) -> bool:
+    """Whether a rank that waits had not asked yet for the other end of the send or receive in which another waits."""
+    if other.posted is None:
+        return False
+    posted = sum(other.posted.get(it, 0) for it in (mine.channel, from_any(mine.channel)))
+    return posted < mine.number
+
+
+def channel_of(group: str, source: int | None, destination: int, tag: int) -> str:
+    """The name of a channel, by ranks in the job. A receive may be from any source: None."""
+    return f"{group} {'any' if source is None else source} {destination} {tag}"
+
+
+def from_any(channel: str) -> str:
+    """The channel of receives from any source that may take what is sent on this one."""
+    group, _, destination, tag = channel.rsplit(" ", 3)
+    return f"{group} any {destination} {tag}"
 
 
 def in_words(waits: Mapping[int, Wait], circle: Sequence[int]) -> str:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import threading
-import time
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from ...backends.gloo.yielding import let_loops_yield
-from ...core.activity import Activity, Doing
 from ...core.admission.admission import Arrival, Ruling, Verdict
 from ...core.admission.verdicts import disagreement
-from ...core.errors import ErrorCode, Phase, Place, RankDetail, RankState
-from ...core.functions.raised import place_of
+from ...core.errors import ErrorCode, Phase, Place
 from ...core.links import Ended, GroupLinks
 from ...core.task import VERDICT_GRACE
 from ..contracts import contract_of
 from ..torch_job import TorchJob
 from ..watch.next_call import NextCall
-from .crossings import PATIENCE_S, Crossings, Wait
+from .crossings import Crossings, Wait
 from .errors import GuardError
+from .gone import Gone
 from .meeting import Meeting
+from .pending import AllPending
+from .transfers import Enter, Transfers
 
 _POINT_TO_POINT = ("send", "recv")
-_GONE_S = 0.5
-"""How long a rank whose links have ended waits for somebody to say which rank has gone."""
-_PAUSE_S = 0.005
-_OWN_THREADS = ("guard:", "links:")
 
 
 class _Member:
@@ -40,19 +36,6 @@ class _Member:
         self.ranks = ranks
         self.passed = 0
         self.lock = threading.Lock()
-
-
-class _Waiting:
-    """A call that waits to be admitted."""
-
-    def __init__(self, attempt: int, call: NextCall, arrival: Arrival, member: _Member) -> None:
-        self.attempt = attempt
-        self.call = call
-        self.arrival = arrival
-        self.member = member
-        self.since = time.monotonic()
-        self.crossing = ""
-        self.circle: Sequence[int] = ()
 
 
 class Guard:
@@ -67,16 +50,21 @@ class Guard:
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._in_child)
 
-    def admit(self, call: NextCall) -> None:
-        """Waits until all members have come with the same call. Raises GuardError; then none of them enters it.
+    def admit(self, call: NextCall, enter: Enter) -> Any:
+        """Enters a call when all of its members have come with the same; gives what `enter` gives.
 
-        Sends and receives are not admitted: either may wait for the other, or not. Nor is what a forked process calls.
+        Raises GuardError; then none of them enters it. Does not wait for the other end of a send or a receive: its Work
+        does, and raises. What a forked process calls is entered at once.
         """
-        if call.kind not in _POINT_TO_POINT:
-            self.admit_as(call, contract_of(call))
+        if len(call.ranks) == 1 or self._was_forked:
+            return enter(None)
+        if call.kind in _POINT_TO_POINT:
+            return self._of_now().begin(call, enter)
+        self._of_now().admit(call, contract_of(call))
+        return enter(None)
 
     def admit_as(self, call: NextCall, contract: str) -> None:
-        """The same of a call with this contract, whatever its kind."""
+        """Waits until all members have come with a call of this contract, whatever its kind. Raises GuardError."""
         if len(call.ranks) > 1 and not self._was_forked:
             self._of_now().admit(call, contract)
 
@@ -111,13 +99,12 @@ class _World:
         self._members: dict[str, _Member] = {}
         self._making = threading.Lock()
         self._seen: tuple[int, int] = (0, 0)
-        self._waiting: dict[int, _Waiting] = {}
-        self._attempts = 0
-        self._idle_since = time.monotonic()
-        self._lost: Ended | None = None
-        self._meeting = Meeting(number, timeout, self._ended, self._activity)
+        self._pending = AllPending()
+        self._meeting = Meeting(number, timeout, self._ended, self._pending.activity)
+        self._gone = Gone(self._meeting.board, self._meeting.rank)
+        self._transfers = Transfers(self._meeting, self._gone, self._pending, timeout, self._ended)
         self._crossings = Crossings(
-            self._meeting.board, self._meeting.rank, self._meeting.size, self._wait, self._cross
+            self._meeting.board, self._meeting.rank, self._meeting.size, self._wait, self._pending.cross
         )
 
     def is_now(self) -> bool:
@@ -127,12 +114,16 @@ class _World:
     def end(self) -> None:
         """Takes leave of the other ranks: what they call without this one goes on."""
         self._crossings.stop()
-        # The store may have gone, with the job.
-        with suppress(RuntimeError):
-            self._write_gone(self._meeting.rank, lost=False, reason="it has left the job")
+        self._gone.leave()
+        self._transfers.end()
         for key in list(self._members):
             self._meeting.links.remove_group(key)
         self._meeting.end()
+
+    def begin(self, call: NextCall, enter: Enter) -> Any:
+        """Announces a send or a receive; gives its Work, boxed."""
+        self._lead()
+        return self._transfers.begin(call, enter)
 
     def admit(self, call: NextCall, contract: str) -> None:
         """Waits for a call's members. Raises GuardError."""
@@ -148,33 +139,27 @@ class _World:
         raise GuardError(error.at(place, Phase.ADMISSION).failure)
 
     def _verdict(self, call: NextCall, member: _Member, arrival: Arrival) -> Verdict:
-        self._attempts += 1
-        thread = threading.get_ident()
-        waiting = self._waiting[thread] = _Waiting(self._attempts, call, arrival, member)
-        try:
-            verdict = member.links.admit(arrival, _nothing, self._timeout + VERDICT_GRACE)
-        except TimeoutError:
-            leader = call.ranks[0]
-            raise _error(
-                ErrorCode.PEER_MISSING,
-                call.kind,
-                call.group,
-                call.ranks,
-                f"rank {leader}, which rules, does not answer",
-                [leader],
-            ) from None
-        except OSError as error:
-            gone = self._gone(call.kind, call.group, call.ranks, error)
-            # Others that wait hear of it, too.
-            self._meeting.links.remove_group(call.key)
-            raise gone from None
-        finally:
-            del self._waiting[thread]
-            self._idle_since = time.monotonic()
+        about = call.kind, call.group, call.ranks
+        with self._pending.waiting(
+            call.kind,
+            call.group,
+            call.site,
+            lambda attempt: _wait_of(call, arrival, attempt),
+            lambda: member.links.withdraw(arrival),
+        ) as pending:
+            try:
+                verdict = member.links.admit(arrival, _nothing, self._timeout + VERDICT_GRACE)
+            except TimeoutError:
+                leader = call.ranks[0]
+                text = f"rank {leader}, which rules, does not answer"
+                raise GuardError.about(ErrorCode.PEER_MISSING, *about, text, [leader]) from None
+            except OSError as error:
+                gone = self._gone.error(*about, call.ranks, error)
+                # Others that wait hear of it, too.
+                self._meeting.links.remove_group(call.key)
+                raise gone from None
         if verdict.ruling is Ruling.WITHDRAWN:
-            raise _error(
-                ErrorCode.MISMATCH, call.kind, call.group, call.ranks, waiting.crossing, waiting.circle
-            )
+            raise GuardError.about(ErrorCode.MISMATCH, *about, pending.crossing, pending.circle)
         return verdict
 
     def _member(self, call: NextCall) -> _Member:
@@ -210,122 +195,42 @@ class _World:
             self._meeting.links.add_group(key, ranks, self._timeout)
             member = self._members[key] = _Member(self._meeting.links.group(key), ranks)
         except OSError as error:
-            raise self._gone(kind, group, ranks, error) from None
+            raise self._gone.error(kind, group, ranks, ranks, error) from None
         return member
 
     # What the links and the thread that looks for crossings ask.
 
     def _ended(self, ended: Ended) -> None:
         """Ends the groups of a rank that is lost, and no others: it may have done all that it had to."""
-        self._lost = ended
 
         def end() -> None:
-            with suppress(RuntimeError):
-                self._write_gone(ended.rank, lost=True, reason=ended.reason)
+            self._gone.lose(ended)
             for key, member in list(self._members.items()):
                 if ended.rank in member.ranks:
                     self._meeting.links.remove_group(key)
+            self._transfers.lost(ended.rank)
 
         threading.Thread(target=end, name="guard:lost", daemon=True).start()
 
-    def _activity(self, _group: str) -> Activity:
-        for waiting in list(self._waiting.values()):
-            return Activity(
-                doing=Doing.WAITING,
-                seconds=time.monotonic() - waiting.since,
-                group=waiting.call.group,
-                operation=waiting.call.kind,
-                site=waiting.arrival.site,
-            )
-        seconds = time.monotonic() - self._idle_since
-        return Activity(doing=Doing.IDLE, seconds=seconds, where=place_of(threading.main_thread().ident or 0))
-
     def _wait(self) -> Wait | None:
-        """The one thing for which this rank waits. With another thread, it may yet come to what others wait for."""
-        all_of_them = list(self._waiting.items())
-        if len(all_of_them) != 1:
+        """The one thing for which this rank waits."""
+        wait = self._pending.only()
+        if wait is None:
             return None
-        ((thread, waiting),) = all_of_them
-        if time.monotonic() - waiting.since < PATIENCE_S or not _is_alone(thread):
-            return None
-        call, arrival = waiting.call, waiting.arrival
-        return Wait(
-            attempt=waiting.attempt,
-            group=call.key,
-            name=call.group,
-            number=arrival.sequence,
-            ranks=tuple(call.ranks),
-            passed={key: member.passed for key, member in list(self._members.items())},
-            text=f"{arrival.contract}{f' at {arrival.site}' if arrival.site else ''}",
-        )
-
-    def _cross(self, wait: Wait, circle: Sequence[int], text: str) -> None:
-        for waiting in list(self._waiting.values()):
-            if waiting.attempt == wait.attempt:
-                waiting.circle, waiting.crossing = circle, text
-                waiting.member.links.withdraw(waiting.arrival)
-
-    # Ranks that have gone.
-
-    def _write_gone(self, rank: int, *, lost: bool, reason: str) -> None:
-        board = self._meeting.board
-        if board.find(f"gone/{rank}") is None:
-            # The clocks of several hosts differ: the store counts who has gone.
-            board.write_once(f"gone/{rank}", json.dumps([board.count("gone"), lost, reason]))
-
-    def _gone(self, kind: str, group: str, ranks: Sequence[int], error: OSError) -> GuardError:
-        """The error for links that have ended: which of a group's ranks has left the job, or is lost.
-
-        Who hears of it from this rank finds it written. Of several the first is named: others have gone because of it.
-        """
-        until = time.monotonic() + _GONE_S
-        while time.monotonic() < until:
-            lost = self._lost
-            if lost is not None and lost.rank in ranks:
-                # The store may have gone, with the rank that kept it.
-                with suppress(RuntimeError):
-                    self._write_gone(lost.rank, lost=True, reason=lost.reason)
-            try:
-                entries = [
-                    (*json.loads(found), rank)
-                    for rank in ranks
-                    if rank != self._meeting.rank and (found := self._meeting.board.find(f"gone/{rank}"))
-                ]
-            except RuntimeError:
-                entries = []
-            if entries:
-                _, was_lost, reason, rank = min(entries)
-                return _gone_error(was_lost, kind, group, ranks, rank, reason)
-            if lost is not None and lost.rank in ranks:
-                return _gone_error(True, kind, group, ranks, lost.rank, lost.reason)
-            time.sleep(_PAUSE_S)
-        return _error(ErrorCode.PEER_MISSING, kind, group, ranks, str(error), [])
+        passed = {key: member.passed for key, member in list(self._members.items())}
+        return replace(wait, passed=passed, posted=self._transfers.posted())
 
 
-def _gone_error(
-    lost: bool, kind: str, group: str, members: Sequence[int], rank: int, reason: str
-) -> GuardError:
-    code = ErrorCode.PEER_LOST if lost else ErrorCode.PEER_MISSING
-    return _error(code, kind, group, members, f"rank {rank} has gone: {reason}", [rank])
-
-
-def _error(
-    code: ErrorCode, kind: str, group: str, members: Sequence[int], reason: str, ranks: Sequence[int]
-) -> GuardError:
-    """The error about some ranks. One that is no member of the group has -1 as its rank there."""
-    state = {ErrorCode.PEER_LOST: RankState.LOST, ErrorCode.PEER_MISSING: RankState.MISSING}.get(
-        code, RankState.DISAGREES
+def _wait_of(call: NextCall, arrival: Arrival, attempt: int) -> Wait:
+    return Wait(
+        attempt=attempt,
+        group=call.key,
+        name=call.group,
+        number=arrival.sequence,
+        ranks=tuple(call.ranks),
+        passed={},
+        text=f"{arrival.contract}{f' at {arrival.site}' if arrival.site else ''}",
     )
-    details = tuple(
-        RankDetail(rank=it, rank_in_group=members.index(it) if it in members else -1, state=state)
-        for it in ranks
-    )
-    return GuardError.of(code, f"{code.name} in {kind} on {group}: {reason}", details)
-
-
-def _is_alone(thread: int) -> bool:
-    """Whether no other thread runs Python in this process, but guard's own."""
-    return all(it.ident == thread or it.name.startswith(_OWN_THREADS) for it in threading.enumerate())
 
 
 def _nothing() -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .next_call import NextCall
+    from .next_call import Admit
 
 DIRECTORY = "RANKBRIDGE_WATCH_DIRECTORY"
 GUARD = "RANKBRIDGE_GUARD"
@@ -27,7 +26,8 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
 
     With `guard`, which all ranks give, each collective is entered when all members of its group have called the same,
     and raises `rankbridge_server.GuardError` on each of them otherwise: `guard` is how many seconds they wait for each
-    other. Without it, RANKBRIDGE_GUARD may say so. Raises ImportError where rankbridge is not installed.
+    other. Sends and receives of Gloo are entered when both ends agree; they raise when the script waits for them.
+    Without it, RANKBRIDGE_GUARD may say so. Raises ImportError where rankbridge is not installed.
     """
     global _started
     if _started:
@@ -43,7 +43,7 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
     _started = True
 
 
-def _guarding(timeout: float) -> Callable[[NextCall], None]:
+def _guarding(timeout: float) -> Admit:
     # With all that the links import. Where this folder was loaded by its path, rankbridge may not be installed.
     from rankbridge_server.job.guard.guard import Guard
     from rankbridge_server.job.guard.new_groups import guard_new_groups

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .coordinators import Coordinators
-from .next_call import INPUTS, NO_TENSORS, NextCall, stop_if_boxing
+from .next_call import INPUTS, NO_TENSORS, Admit, NextCall, stop_if_boxing
 from .recorder import KnownGroup, Recorder
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
 from .waits import Waits, watch_end
@@ -47,12 +47,11 @@ _recorder: Recorder | None = None
 _coordinators: Coordinators | None = None
 
 
-def install(
-    create: Callable[[int, int], Ring | None], admit: Callable[[NextCall], None] | None = None
-) -> None:
+def install(create: Callable[[int, int], Ring | None], admit: Admit | None = None) -> None:
     """Records each collective from now on, and calls of coordinators' methods. `create`: makes the record.
 
-    `admit`: called before each is entered, after it was recorded; raises what keeps it from that.
+    `admit`: called with each, after it was recorded, and with what enters it; gives what that gives, or for a send or a
+    receive a Work, boxed. It raises what keeps the call from being entered.
     """
     global _coordinators
     recorder = _installed()
@@ -79,6 +78,11 @@ def call_before(callback: Callable[[NextCall], None]) -> Callable[[], None]:
     return end
 
 
+def watch_waits(work: Any) -> None:
+    """Records waits of a class of works of its own, too."""
+    _undo.append(Waits(_installed(), work).end)
+
+
 def remove() -> None:
     """Takes the hooks of the dispatcher and of waits back; the end goes on being recorded. No call may be under way."""
     global _recorder, _coordinators
@@ -103,7 +107,7 @@ def _installed() -> Recorder:
     for name, kind in _OPERATORS.items():
         operator = getattr(torch.ops.c10d, name, None)
         if operator is not None:
-            hook = _hook(recorder, operator.default, kind, key, ProcessGroup)
+            hook = _hook(torch, recorder, operator.default, kind, key, ProcessGroup)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
     waits = Waits(recorder, Work)
     watch_end(recorder)
@@ -114,6 +118,7 @@ def _installed() -> Recorder:
 
 
 def _hook(
+    torch: Any,
     recorder: Recorder,
     operator: Any,
     kind: str,
@@ -132,6 +137,7 @@ def _hook(
     code = KINDS.index(kind)
     # `operator.redispatch` is this, with a frame of its own.
     unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
+    receive = torch.ops.c10d.recv_.default
     by_id, dtypes, to_wait_for = recorder.by_id, recorder.dtypes, recorder.to_wait_for
 
     def op_of(args: tuple[Any, ...]) -> int:
@@ -186,6 +192,15 @@ def _hook(
             shape,
         )  # fmt: skip
 
+    def entering(rest: Any, args: tuple[Any, ...]) -> Callable[[int | None], Any]:
+        def enter(source: int | None) -> Any:
+            if source is None:
+                return redispatch(rest, *args)
+            tensors, process_group, tag = args
+            return receive.redispatch(rest, tensors, process_group, source, tag)
+
+        return enter
+
     def hook(keys: Any, *args: Any, **named: Any) -> Any:
         followed: NextCall | None = None
         if before := recorder.before:
@@ -204,9 +219,11 @@ def _hook(
         except Exception as error:
             recorder.complain(error)
         try:
-            if recorder.admit is not None:
-                recorder.admit(look(whole))
-            result = redispatch(keys.remove(key), *args, **named)
+            rest = keys.remove(key)
+            if recorder.admit is None:
+                result = redispatch(rest, *args, **named)
+            else:
+                result = recorder.admit(look(whole), entering(rest, whole))
         except BaseException as error:
             to_wait_for.pop(get_ident(), None)
             if followed is not None:

@@ -93,6 +93,9 @@ class NextCall:
         self.arguments = tuple(changed)
 
 
+Admit = Callable[[NextCall, Callable[[int | None], Any]], Any]
+"""What enters a call takes the source of a receive from any, by rank in the group; else None."""
+
 _boxing = threading.local()
 
 

@@ -11,7 +11,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .followed import Followed
-from .next_call import NextCall
+from .next_call import Admit, NextCall
 from .ring import DTYPES, Ring, packed_shape
 
 _DEEPEST = 40
@@ -63,7 +63,7 @@ class Recorder:
     def __init__(self, torch: Any) -> None:
         self.create: Callable[[int, int], Ring | None] | None = None
         self.before: tuple[Callable[[NextCall], None], ...] = ()
-        self.admit: Callable[[NextCall], None] | None = None
+        self.admit: Admit | None = None
         self.written: Ring | None = None
         self.pid = os.getpid()
         self.by_id: dict[int, KnownGroup] = {}

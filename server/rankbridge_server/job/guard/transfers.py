@@ -1,0 +1,387 @@
+"""Guard's sends and receives: both ends are announced when they are called, and entered once they agree.
+
+Gloo moves nothing before both ends are there, so that a program sees no difference: `isend` and `irecv` return at once,
+and `wait` waits for the other end. Each rank matches what others send to it with what it receives (`core.admission`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import threading
+import time
+from _thread import allocate_lock, get_ident
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from ...core.activity import Activity
+from ...core.admission.admission import Member, Ruling
+from ...core.admission.matching import Match, Post, Side
+from ...core.admission.texts import Request, absences, with_sides
+from ...core.errors import ErrorCode, RankDetail, RankState
+from ...core.links import Ended
+from ...core.task import VERDICT_GRACE
+from ..watch.next_call import NextCall
+from .crossings import PATIENCE_S, Wait, channel_of
+from .errors import GuardError
+from .gone import Gone
+from .meeting import Meeting
+from .outbox import Outbox, inbox_of, order_of
+from .pending import AllPending
+from .works import work_of
+
+Enter = Callable[[int | None], Any]
+"""Enters the backend. Of a receive from any source, with the source, by rank in the group."""
+
+_NO_END_S = 40 * 86400.0
+"""Longer than any script waits: a send or receive that nobody waits for has no deadline. The wire has 49 days."""
+_LONGEST_PAUSE_S = 0.5
+_ASKED_S = 1.0
+_QUESTION = "?"
+_MOST_CHANNELS = 512
+_PLACE = re.compile(r"rank_in_group (\d+)")
+
+
+class Transfer:
+    """One send or receive of this rank. `peer`: rank in the job; None: any."""
+
+    def __init__(
+        self, transfers: Transfers, call: NextCall, post: Post, peer: int | None, channel: str, number: int
+    ) -> None:
+        self.call = call
+        self.post = post
+        self.peer = peer
+        self.channel = channel
+        self.number = number
+        self.match: Match | None = None
+        self.failure: Exception | None = None
+        self.entered: Any = None
+        self.enter: Enter | None = None
+        self._is_done = False
+        self._transfers = transfers
+        self._settled = allocate_lock()
+        self._settled.acquire()
+
+    @property
+    def text(self) -> str:
+        """What it asks for, by ranks in the job."""
+        place_text = str(self.post)
+        return _PLACE.sub(lambda _: f"rank {self.peer}", place_text)
+
+    def settle(self, match: Match | None) -> None:
+        """Takes the answer to the post; enters the backend, if it is GO."""
+        self.match = match
+        if match is not None and match.ruling is Ruling.GO and self.enter is not None:
+            try:
+                self.entered = self._transfers.enter(self, match)
+            except Exception as error:
+                # It belongs to who waits, not to the thread that reads the links.
+                self.failure = error
+        # The tensor is the backend's now, and the script's.
+        self.enter = None
+        self._settled.release()
+
+    def is_settled(self, seconds: float = 0.0) -> bool:
+        """Whether it was answered; waits so long for it."""
+        if not self._settled.acquire(timeout=max(0.0, seconds)):
+            return False
+        self._settled.release()
+        return True
+
+    def wait(self, timeout: timedelta | None) -> bool:
+        """Waits for the other end, and for the backend. Raises GuardError, and what the backend raises."""
+        limit = timeout.total_seconds() if timeout else 0.0
+        if not self.is_settled():
+            self._transfers.wait(self, limit or math.inf)
+        if self.failure is None and self.entered is None:
+            self.failure = self._transfers.error_of(self)
+        if self.failure is not None:
+            raise self.failure
+        if not self._is_done:
+            # Gloo's work waits again for what has come, for ever.
+            self._is_done = bool(self.entered.wait(timeout) if timeout else self.entered.wait())
+        return self._is_done
+
+
+class Transfers:
+    """The sends and receives of this rank, in all groups of one default group."""
+
+    def __init__(
+        self,
+        meeting: Meeting,
+        gone: Gone,
+        pending: AllPending,
+        timeout: float,
+        ended: Callable[[Ended], None],
+    ) -> None:
+        self._meeting = meeting
+        self._gone = gone
+        self._pending = pending
+        self._timeout = timeout
+        self._ended = ended
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._posted: Counter[str] = Counter()
+        self._withdrawn: Counter[str] = Counter()
+        self._outboxes: dict[int, Outbox] = {}
+        self._is_gloo: dict[str, bool] = {}
+        # By thread, until it has come to the script.
+        self._held: dict[int, Any] = {}
+        inbox = inbox_of(meeting.rank)
+        meeting.links.add_group(inbox, order_of(meeting.rank, meeting.size), timeout, stays=True)
+        self._inbox = meeting.links.group(inbox)
+
+    def begin(self, call: NextCall, enter: Enter) -> Any:
+        """Announces a call; gives torch's Work, boxed. What is not Gloo's, or wrong in itself, is entered at once."""
+        peer_at = call.argument("dst" if call.kind == "send" else "src")
+        tensors, tag = call.argument("tensors"), call.argument("tag")
+        is_whole = len(tensors) == 1 and _is_plain(tensors[0]) and 0 <= tag < 1 << 31
+        is_there = peer_at is None or 0 <= peer_at < len(call.ranks)
+        peer = call.ranks[peer_at] if peer_at is not None and is_there else None
+        if not is_whole or not is_there or peer == self._meeting.rank or not self._is_of_gloo(call):
+            return enter(None)
+        transfer = self._made(call, peer, tag, _elements(tensors[0]))
+        transfer.enter = enter
+        work = self._held[get_ident()] = work_of(transfer)
+        if transfer.post.side is Side.SEND:
+            assert peer is not None
+            self._outbox(peer).post(transfer.post, transfer.settle)
+        else:
+            try:
+                self._inbox.post(transfer.post, transfer.settle)
+            except ConnectionError:
+                transfer.settle(None)
+        return work.boxed()
+
+    def enter(self, transfer: Transfer, match: Match) -> Any:
+        """Enters the backend; gives its work."""
+        from torch._C._distributed_c10d import Work
+
+        call, enter = transfer.call, transfer.enter
+        assert enter is not None
+        source = None
+        if transfer.peer is None:
+            rank = order_of(self._meeting.rank, self._meeting.size)[match.peer]
+            source = list(call.ranks).index(rank)
+            with self._lock:
+                self._posted[transfer.channel] -= 1
+                self._posted[channel_of(call.key, rank, self._meeting.rank, transfer.post.tag)] += 1
+        return Work.unbox(enter(source))
+
+    def wait(self, transfer: Transfer, limit: float) -> None:
+        """Waits until a transfer is settled; withdraws it when its time is over, or its peer has gone."""
+        operation = f"{transfer.call.kind} {_direction(transfer)}"
+        patience = min(self._timeout, limit)
+        call = transfer.call
+        with self._pending.waiting(
+            operation,
+            call.group,
+            call.site,
+            lambda attempt: self._wait_of(transfer, attempt),
+            lambda: self._withdraw(transfer),
+        ) as pending:
+            end = time.monotonic() + patience
+            pause = PATIENCE_S
+            while not transfer.is_settled(min(pause, end - time.monotonic())):
+                if time.monotonic() >= end:
+                    transfer.failure = self._missing(transfer, patience)
+                    break
+                if self._peers_have_gone(transfer):
+                    self._withdraw(transfer)
+                    if transfer.is_settled(VERDICT_GRACE) and transfer.entered is not None:
+                        return
+                    transfer.failure = self._gone_error(transfer, ConnectionError("its link has ended"))
+                    break
+                if transfer.peer is not None:
+                    # Linked with it, this rank hears of its end.
+                    self._outbox(transfer.peer)
+                pause = min(1.5 * pause, _LONGEST_PAUSE_S)
+            if pending.crossing and transfer.entered is None:
+                transfer.failure = GuardError.about(
+                    ErrorCode.MISMATCH, call.kind, call.group, call.ranks, pending.crossing, pending.circle
+                )
+
+    def error_of(self, transfer: Transfer) -> Exception:
+        """Why a transfer that was answered was not entered."""
+        match = transfer.match
+        if match is None:
+            outbox = self._outboxes.get(transfer.peer) if transfer.peer is not None else None
+            if outbox is not None and outbox.error is not None:
+                return outbox.error
+            return self._gone_error(transfer, ConnectionError("its link has ended"))
+        peer = order_of(self._receiver(transfer), self._meeting.size)[match.peer]
+        # Only the sender is another than the receiver's text names by its place.
+        theirs = _PLACE.sub(lambda _: f"rank {self._meeting.rank}", match.theirs)
+        mine = Request(transfer.text, transfer.post.site)
+        own = self._detail(transfer, self._meeting.rank, RankState.ARRIVED, mine)
+        other = self._detail(transfer, peer, RankState.DISAGREES, Request(theirs, match.site))
+        headline = f"MISMATCH in {transfer.call.kind} on {transfer.call.group}"
+        sides = {mine: [self._meeting.rank], Request(theirs, match.site): [peer]}
+        return GuardError.of(ErrorCode.MISMATCH, with_sides(headline, sides), (own, other))
+
+    def posted(self) -> dict[str, int] | None:
+        """How many sends and receives this rank has asked for, by channel; None: in too many channels."""
+        with self._lock:
+            return dict(self._posted) if len(self._posted) <= _MOST_CHANNELS else None
+
+    def lost(self, rank: int) -> None:
+        """Ends what waits for a rank that has gone."""
+        with self._lock:
+            outbox = self._outboxes.get(rank)
+        if outbox is not None:
+            outbox.close()
+
+    def end(self) -> None:
+        """Takes leave of the other ranks."""
+        with self._lock:
+            outboxes = list(self._outboxes.values())
+        for outbox in outboxes:
+            outbox.close()
+        self._meeting.links.remove_group(inbox_of(self._meeting.rank))
+
+    def _made(self, call: NextCall, peer: int | None, tag: int, what: str) -> Transfer:
+        me, size = self._meeting.rank, self._meeting.size
+        is_send = call.kind == "send"
+        source, destination = (me, peer) if is_send else (peer, me)
+        assert destination is not None
+        place = None if peer is None else 0 if is_send else order_of(me, size).index(peer)
+        channel = channel_of(call.key, source, destination, tag)
+        with self._lock:
+            self._posted[channel] += 1
+            number = self._posted[channel]
+        post = Post(
+            next(self._numbers),
+            Side.SEND if is_send else Side.RECV,
+            place,
+            tag,
+            what,
+            "",
+            _NO_END_S,
+            channel=call.key,
+            site=call.site,
+        )
+        return Transfer(self, call, post, peer, channel, number)
+
+    def _outbox(self, rank: int) -> Outbox:
+        outbox = self._outboxes.get(rank)
+        if outbox is None:
+            with self._lock:
+                outbox = self._outboxes.get(rank)
+                if outbox is None:
+                    outbox = self._outboxes[rank] = Outbox(self._meeting, rank, self._ended)
+        return outbox
+
+    def _is_of_gloo(self, call: NextCall) -> bool:
+        known = self._is_gloo.get(call.key)
+        if known is None:
+            from torch import device
+            from torch._C._distributed_c10d import ProcessGroup
+
+            group = ProcessGroup.unbox(call.argument("process_group"))
+            known = self._is_gloo[call.key] = group._get_backend(device("cpu")).name() == "gloo"
+        return known
+
+    def _receiver(self, transfer: Transfer) -> int:
+        if transfer.post.side is Side.SEND:
+            assert transfer.peer is not None
+            return transfer.peer
+        return self._meeting.rank
+
+    def _withdraw(self, transfer: Transfer) -> None:
+        if transfer.post.side is Side.SEND:
+            assert transfer.peer is not None
+            self._outbox(transfer.peer).recall(transfer.post.number)
+        else:
+            self._inbox.recall(transfer.post.number)
+        with self._lock:
+            self._withdrawn[transfer.channel] += 1
+
+    def _wait_of(self, transfer: Transfer, attempt: int) -> Wait | None:
+        if transfer.peer is None:
+            return None
+        call = transfer.call
+        with self._lock:
+            withdrawn = self._withdrawn[transfer.channel]
+        return Wait(
+            attempt=attempt,
+            group=call.key,
+            name=call.group,
+            number=transfer.number - withdrawn,
+            ranks=(transfer.peer,),
+            passed={},
+            text=f"{transfer.text}{f' at {call.site}' if call.site else ''}",
+            channel=transfer.channel,
+        )
+
+    def _peers_have_gone(self, transfer: Transfer) -> bool:
+        me, peer = self._meeting.rank, transfer.peer
+        return all(self._gone.has(it) for it in (transfer.call.ranks if peer is None else [peer]) if it != me)
+
+    def _gone_error(self, transfer: Transfer, error: OSError) -> GuardError:
+        call = transfer.call
+        among = call.ranks if transfer.peer is None else [transfer.peer]
+        return self._gone.error(call.kind, call.group, call.ranks, among, error)
+
+    def _missing(self, transfer: Transfer, patience: float) -> GuardError | None:
+        """The error for a transfer whose other end has not come; None: it has, at the last moment."""
+        self._withdraw(transfer)
+        call, me = transfer.call, self._meeting.rank
+        if not transfer.is_settled(VERDICT_GRACE):
+            # Whoever receives does not answer: the script may use its tensor again.
+            transfer.enter = None
+        elif transfer.match is None or transfer.match.ruling is not Ruling.WITHDRAWN:
+            return None
+        headline = f"PEER_MISSING in {call.kind} on {call.group}: "
+        mine = Request(transfer.text, transfer.post.site)
+        peers = [it for it in call.ranks if it != me] if transfer.peer is None else [transfer.peer]
+        members = {it: Member(0, None, activity=self._activity_of(it)) for it in peers}
+        who = f"rank {transfer.peer} has not come" if transfer.peer is not None else "nobody has come"
+        sides = {mine: [me], **absences(members)}
+        details = [self._detail(transfer, it, RankState.MISSING, Request("")) for it in peers]
+        details = [replace(it, activity=members[it.rank].activity) for it in details]
+        own = self._detail(transfer, me, RankState.ARRIVED, mine)
+        text = with_sides(f"{headline}{who} in {patience:g} s", sides)
+        return GuardError.of(ErrorCode.PEER_MISSING, text, (own, *details))
+
+    def _activity_of(self, rank: int) -> Activity | None:
+        """What another rank does; None: it has not come to anything that is guarded, or does not answer."""
+        outbox = self._outbox(rank)
+        answered = allocate_lock()
+        answered.acquire()
+        answers: list[Match | None] = []
+
+        def take(match: Match | None) -> None:
+            answers.append(match)
+            answered.release()
+
+        # Nobody receives it: the answer says what the other does instead.
+        outbox.post(Post(next(self._numbers), Side.SEND, 0, 0, "", "", 0.001, channel=_QUESTION), take)
+        answered.acquire(timeout=_ASKED_S)
+        match = answers[0] if answers else None
+        return match.missing[0].activity if match is not None and match.missing else None
+
+    def _detail(self, transfer: Transfer, rank: int, state: RankState, what: Request) -> RankDetail:
+        ranks = list(transfer.call.ranks)
+        place = ranks.index(rank) if rank in ranks else -1
+        return RankDetail(rank=rank, rank_in_group=place, state=state, detail=what.text, site=what.site)
+
+
+def _direction(transfer: Transfer) -> str:
+    other = "any" if transfer.peer is None else f"rank {transfer.peer}"
+    return f"{'to' if transfer.post.side is Side.SEND else 'from'} {other} tag={transfer.post.tag}"
+
+
+def _elements(tensor: Any) -> str:
+    count = tensor.numel()
+    return f"{count} element{'s' if count != 1 else ''} of {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether Gloo can take a tensor."""
+    from torch import strided
+
+    return tensor.device.type == "cpu" and tensor.layout is strided and bool(tensor.is_contiguous())
