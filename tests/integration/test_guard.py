@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rankbridge_server.job.guard.crossings import Wait, channel_of, crossing
+from rankbridge_server.job.outside import rings
 
 SCRIPT = Path(__file__).parent / "guarded_script.py"
 SIZE = 4
@@ -210,6 +211,7 @@ def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> 
     script.write_text(
         "import torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
+        "(dist.recv if dist.get_rank() else dist.send)(torch.ones(5), 1 - dist.get_rank())\n"
         "op = dist.ReduceOp.MAX if dist.get_rank() else dist.ReduceOp.SUM\n"
         "dist.all_reduce(torch.ones(3), op)\n"
     )
@@ -220,8 +222,10 @@ def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> 
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode != 0
-    assert f"GuardError: MISMATCH in all_reduce #1 on world at {script}:4" in done.stderr
+    assert f"GuardError: MISMATCH in all_reduce #1 on world at {script}:5" in done.stderr
     assert "rank 0: float32[3] sum" in done.stderr
+    calls = [[(it.kind, it.number) for it in rank.calls] for rank in rings.in_directory(tmp_path / "record")]
+    assert calls == [[("send", 1), ("all_reduce", 1)], [("recv", 1), ("all_reduce", 1)]]
 
 
 def a_wait(group: str, ranks: tuple[int, ...], number: int = 0, **passed: int) -> Wait:
