@@ -6,9 +6,10 @@ import json
 import random
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tests.diagnose.plan import SIZE, Plan, marker
 from tests.diagnose.variants import Variant
 
 START_S = 90.0
+MACHINE = threading.Lock()
+"""Of several runs at a time one begins, or is judged: they take all of the machine for that."""
 ENDS_S = 8.0
 """Within which torchrun ends a job of which a rank has failed."""
 
@@ -43,9 +46,13 @@ def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None 
     run = gang if variant is Variant.GANG else torchrun
     with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
         folder = Path(name)
-        with run(program, seed, folder, variant) as job:
-            until_it_is_time(program, plan, seed, folder, job)
-            return ask(program, variant, folder, job, bundle)
+        with ExitStack() as stack:
+            with MACHINE:
+                job = stack.enter_context(run(program, seed, folder, variant))
+                until_it_has_begun(program, plan, folder, job)
+            time.sleep(later(program, seed))
+            with MACHINE:
+                return ask(program, variant, folder, job, bundle)
 
 
 def ask(
@@ -80,10 +87,8 @@ def _doctor(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def until_it_is_time(
-    program: Program, plan: Plan, seed: int, folder: Path, job: subprocess.Popen[bytes]
-) -> None:
-    """Waits until the fault has lasted as long as somebody takes to ask."""
+def until_it_has_begun(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[bytes]) -> None:
+    """Waits until the fault is there."""
     if program.ends:
         wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
         with suppress(subprocess.TimeoutExpired):
@@ -100,8 +105,14 @@ def until_it_is_time(
         return all(it.exists() for it in wanted)
 
     wait_for(have_come)
-    # When somebody asks is chance where nothing is wrong.
-    time.sleep(random.Random(seed).uniform(0.2, 3.5) if program.is_right else program.later_s)
+
+
+def later(program: Program, seed: int) -> float:
+    """After how many seconds somebody asks."""
+    if program.ends:
+        return 0.0
+    # It is chance where nothing is wrong.
+    return random.Random(seed).uniform(0.2, 3.5) if program.is_right else program.later_s
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ from tests.diagnose.jobs import torchrun
 from tests.diagnose.plan import SIZE, Plan, marker
 from tests.diagnose.rivals import inside
 from tests.diagnose.rivals.tools import TIMEOUT_S, Tool, words_of_job, words_of_torchfrtrace
-from tests.diagnose.run import ask, until_it_is_time, wait_for
+from tests.diagnose.run import ask, later, until_it_has_begun, wait_for
 from tests.diagnose.said import Said
 from tests.diagnose.variants import Variant
 
@@ -96,7 +96,8 @@ def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Answer]:
                 # What ends the job takes the recorder along.
                 wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
                 _write_dumps(folder, dumps)
-            until_it_is_time(program, plan, seed, folder, job)
+            until_it_has_begun(program, plan, folder, job)
+            time.sleep(later(program, seed))
             if not program.ends:
                 _write_dumps(folder, dumps)
             asked = ask(program, Variant.WATCHED, folder, job)
