@@ -52,12 +52,23 @@ def works(gang: Gang) -> bool:
 
 
 def test_of_a_missing_rank_it_is_said_where_its_script_is(gang: Gang) -> None:
-    error = gang[0].start("barrier", timeout=0.2).exception()
-    assert isinstance(error, PeerMissingError)
-    activities = [it.activity for it in error.ranks if it.state == "missing"]
-    assert [it and it.doing for it in activities] == ["idle"] * (SIZE - 1)
+    errors = []
+
+    def all_have_said_it() -> bool:
+        error = gang[0].start("barrier", timeout=0.2).exception()
+        assert isinstance(error, PeerMissingError)
+        errors.append(error)
+        activities = [it.activity for it in error.ranks if it.state == "missing"]
+        assert len(activities) == SIZE - 1
+        # On a busy machine a rank may not answer in time; that is said, then.
+        return [it and it.doing for it in activities] == ["idle"] * (SIZE - 1)
+
+    until(all_have_said_it)
+    activities = [it.activity for it in errors[-1].ranks if it.state == "missing"]
     assert all(it and re.fullmatch(r"foreign_job\.py:\d+ in \w+", it.where) for it in activities)
-    assert re.search(r"it has no call, for [\d.]+ s; its script is at foreign_job\.py:\d+ in ", str(error))
+    assert re.search(
+        r"it has no call, for [\d.]+ s; its script is at foreign_job\.py:\d+ in ", str(errors[-1])
+    )
 
 
 def test_a_jobs_groups_are_found_by_name(gang: Gang) -> None:
