@@ -24,11 +24,38 @@ _WARM_UP = 20
 
 def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Connection) -> None:
     """One rank: blocks of calls, bare and watched in turn; reports each block's seconds a call, CPU and wall."""
+    from rankbridge_server.job.watch.hook import install
+    from rankbridge_server.job.watch.ring import Ring
+
+    with tempfile.TemporaryDirectory() as folder:
+        ring = Ring.create(Path(folder), number, size)
+        _in_turn(lambda: install(lambda *_: ring), number, size, port, blocks, calls, report)
+
+
+def recorded(number: int, size: int, port: int, blocks: int, calls: int, report: Connection) -> None:
+    """As `rank`, with the calls written into the record that a rank of a gang has, as by `--record-calls`."""
+    from rankbridge_server.core.limits import Limits
+    from rankbridge_server.core.record.record import Record
+    from rankbridge_server.core.record.script_calls import ScriptCalls
+    from rankbridge_server.job.recorded_calls import begin
+
+    script_calls = ScriptCalls(Record(Limits().max_record), lambda: (number, 1))
+    _in_turn(lambda: begin(script_calls), number, size, port, blocks, calls, report)
+
+
+def _in_turn(
+    begin: Callable[[], object],
+    number: int,
+    size: int,
+    port: int,
+    blocks: int,
+    calls: int,
+    report: Connection,
+) -> None:
     import torch
     import torch.distributed as dist
 
-    from rankbridge_server.job.watch.hook import install, remove
-    from rankbridge_server.job.watch.ring import Ring
+    from rankbridge_server.job.watch.hook import remove
 
     torch.set_num_threads(1)
     dist.init_process_group(
@@ -41,17 +68,15 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
         "barrier": lambda: dist.barrier(),
     }
     times: dict[tuple[str, bool], list[tuple[float, float]]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        ring = Ring.create(Path(folder), number, size)
-        for block in range(2 * blocks):
-            watched = bool(block % 2)
-            if watched:
-                install(lambda *_: ring)
-            for name, call in kinds.items():
-                _timed(call, _WARM_UP)
-                times.setdefault((name, watched), []).append(_timed(call, calls))
-            if watched:
-                remove()
+    for block in range(2 * blocks):
+        watched = bool(block % 2)
+        if watched:
+            begin()
+        for name, call in kinds.items():
+            _timed(call, _WARM_UP)
+            times.setdefault((name, watched), []).append(_timed(call, calls))
+        if watched:
+            remove()
     report.send(times)
     dist.destroy_process_group()
 
@@ -89,12 +114,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=[1, 2], metavar="N", help="ranks (default: 1 2)"
     )
+    parser.add_argument(
+        "--record-calls", action="store_true", help="measure the record of a gang's rank instead of the watch"
+    )
     options = parser.parse_args(arguments)
+    target = recorded if options.record_calls else rank
     print("| ranks | call | CPU us, bare | watched | added | wall us, bare | watched |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for size in options.sizes:
         times: dict[tuple[str, bool], list[tuple[float, float]]] = measured(
-            rank, size, options.blocks, options.calls
+            target, size, options.blocks, options.calls
         )
         for name in dict.fromkeys(name for name, _ in times):
             bare, watched = (

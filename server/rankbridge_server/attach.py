@@ -47,11 +47,22 @@ def main(arguments: list[str]) -> dict[str, Any]:
         help="the ranks of this host serve those who may only observe in FOLDER as well: doctor, page and top, with "
         "--endpoints FOLDER/gang.json, also while a rank is stuck; their records stay there",
     )
+    parser.add_argument(
+        "--record-calls",
+        action="store_true",
+        help="keep in each rank's record also what the script itself calls of torch.distributed",
+    )
     parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is the name of a module")
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
-    attach(options.endpoints_file, name=options.name, token_file=options.token_file, observe=options.observe)
+    attach(
+        options.endpoints_file,
+        name=options.name,
+        token_file=options.token_file,
+        observe=options.observe,
+        record_calls=options.record_calls,
+    )
     sys.argv = [options.script, *options.arguments]
     if options.is_module:
         return runpy.run_module(options.script, run_name="__main__", alter_sys=True)

@@ -106,6 +106,7 @@ def test_the_command_shows_operations_side_by_side(gloo2: RunningGang) -> None:
     head, row = done.stdout.splitlines()
     assert head.split() == [
         "called",
+        "by",
         "operation",
         "group",
         "ranks",
@@ -115,7 +116,7 @@ def test_the_command_shows_operations_side_by_side(gloo2: RunningGang) -> None:
         "contract",
         "line",
     ]
-    told = r"\d\d:\d\d:\d\d\.\d{3} +all_reduce +world +0-1 +[\d.]+ ms +[\d.]+ ms +mismatch +"
+    told = r"\d\d:\d\d:\d\d\.\d{3} +controller +all_reduce +world +0-1 +[\d.]+ ms +[\d.]+ ms +mismatch +"
     sides = r"all_reduce dtype=float32 shape=\[2\] op=sum: rank 0; .* shape=\[3\] op=sum: rank 1 +\S+\.py:\d+"
     assert re.fullmatch(told + sides, row)
     (of_0,) = json.loads(subprocess.run([*command, "--json"], capture_output=True, timeout=60).stdout)[

@@ -38,7 +38,8 @@ defmodule RankBridge.Generations do
   whose `outcomes` say which.
 
   Options: `:limit`, at most so many operations of each rank, the last ones (0, the default: all that it keeps, 10,000 unless it
-  was started otherwise); `:group`, only those of this group, or of the one of this name (default: those of all groups).
+  was started otherwise); `:group`, only those of this group, or of the one of this name (default: those of all groups);
+  `:caller`, only operations (`:controller`) or only calls of the user's own code (`:script`, of ranks that record them).
 
       {:ok, [[last], _of_rank_1]} = RankBridge.record(MyGang, limit: 1)
       {last.contract, last.site, last.code}

@@ -81,10 +81,11 @@ defmodule RankBridge.Ranks do
           {:ok, [{non_neg_integer(), {:ok, [RecordedOperation.t()]} | {:error, Error.t()}}]}
           | {:error, Error.t()}
   def each_record(view, opts) do
-    with {:ok, opts} <- Options.read(opts, [limit: 0, group: ""], "record"),
+    with {:ok, opts} <- Options.read(opts, [limit: 0, group: "", caller: nil], "record"),
          :ok <- check_limit(opts.limit),
-         :ok <- check_group(opts.group) do
-      request = %V1.GetRecordRequest{limit: opts.limit, group: opts.group}
+         :ok <- check_group(opts.group),
+         {:ok, by_script} <- by_script(opts.caller) do
+      request = %V1.GetRecordRequest{limit: opts.limit, group: opts.group, by_script: by_script}
       requests = for rank <- View.all_ranks(view), do: {rank, request}
       call = question(view, V1.DebugService.get_record(), "record", opts.timeout)
 
@@ -104,6 +105,11 @@ defmodule RankBridge.Ranks do
 
   defp check_group(group) when is_binary(group), do: :ok
   defp check_group(other), do: wrong(:group, "record", "a group, or its name", other)
+
+  defp by_script(nil), do: {:ok, nil}
+  defp by_script(:controller), do: {:ok, false}
+  defp by_script(:script), do: {:ok, true}
+  defp by_script(other), do: wrong(:caller, "record", ":controller or :script", other)
 
   @doc "The stacks of every rank's threads; an error if one cannot be asked. See `RankBridge.Generations.stacks/2`."
   @spec stacks(View.t(), keyword()) :: {:ok, [[ThreadStack.t()]]} | {:error, Error.t()}

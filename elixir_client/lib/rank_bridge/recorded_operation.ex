@@ -4,7 +4,7 @@ defmodule RankBridge.RecordedOperation do
 
   * `operation` - its kind: "all_reduce"
   * `group` - name of its group
-  * `operation_id` - empty: its caller gave none
+  * `operation_id` - of a call of the user's own code, what is the same on all members; empty: none
   * `session_id` - session of its caller; empty: the shared one
   * `generation` - in which it was called
   * `contract` - what its members agree on: "all_reduce dtype=float32 shape=[4] op=sum"; empty: nothing, or it was not announced
@@ -19,6 +19,8 @@ defmodule RankBridge.RecordedOperation do
   * `code` - how it failed, see `t:RankBridge.Error.reason/0`; nil: it went well, or is not done
   * `message` - the error's text; empty: none
   * `indefinite` - whether other ranks may have done it although it failed here
+  * `caller` - `:controller`: an operation; `:script`: the user's own code, by torch.distributed
+  * `number` - of a call of the user's own code: its number in its group, from 1, the same on all members; 0: none
   """
 
   alias RankBridge.Error
@@ -41,7 +43,9 @@ defmodule RankBridge.RecordedOperation do
           phase: Error.phase(),
           code: Error.reason() | nil,
           message: String.t(),
-          indefinite: boolean()
+          indefinite: boolean(),
+          caller: :controller | :script,
+          number: non_neg_integer()
         }
 
   @enforce_keys [:operation, :group, :called_us, :phase]
@@ -61,17 +65,30 @@ defmodule RankBridge.RecordedOperation do
     site: "",
     function: "",
     message: "",
-    indefinite: false
+    indefinite: false,
+    caller: :controller,
+    number: 0
   ]
 
   @copied [:operation, :group, :operation_id, :session_id, :generation, :contract, :site] ++
-            [:function, :called_us, :announced_us, :entered_us, :done_us, :message, :indefinite]
+            [
+              :function,
+              :called_us,
+              :announced_us,
+              :entered_us,
+              :done_us,
+              :message,
+              :indefinite,
+              :number
+            ]
 
   @doc "The operation that a rank sent."
   @spec from_proto(V1.RecordedOperation.t()) :: t()
   def from_proto(%V1.RecordedOperation{} = it) do
     fields = Map.take(it, @copied)
-    struct!(__MODULE__, Map.merge(fields, %{phase: Codes.phase(it.phase), code: code(it.code)}))
+    caller = if it.by_script, do: :script, else: :controller
+    read = %{phase: Codes.phase(it.phase), code: code(it.code), caller: caller}
+    struct!(__MODULE__, Map.merge(fields, read))
   end
 
   defp code(:ERROR_CODE_UNSPECIFIED), do: nil

@@ -70,11 +70,17 @@ defmodule RankBridge.LiveRecordTest do
     assert RankBridge.barrier!(gang, group: one) == :ok
     assert RankBridge.barrier!(gang) == :ok
     assert [[], [%{operation: "barrier", group: "one"}]] = RankBridge.record!(gang, group: one)
+
+    assert [[], [%{caller: :controller, number: 0}]] =
+             RankBridge.record!(gang, group: one, caller: :controller)
+
+    assert [[], []] = RankBridge.record!(gang, caller: :script)
     RankBridge.destroy_group!(gang, one.name)
 
     for {opts, named} <- [
           {[limit: -1], ":limit is wrong"},
           {[group: 1], ":group is wrong"},
+          {[caller: :nobody], ":caller is wrong"},
           {[limits: 1], "did you mean :limit"}
         ] do
       assert {:error, %Error{reason: :invalid_argument, operation: "record"} = error} =

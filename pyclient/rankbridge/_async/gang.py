@@ -856,7 +856,9 @@ class AsyncGang(GangCore[AsyncRank]):
         """
         return await self._channels.run_all(self._on(self._all(), ops.pending))
 
-    async def record(self, *, limit: int = 0, group: str | Group = "") -> list[list[RecordedOperation]]:
+    async def record(
+        self, *, limit: int = 0, group: str | Group = "", caller: str = ""
+    ) -> list[list[RecordedOperation]]:
         """Gives the record of every rank: its last operations. Arguments are as of `Rank.record`.
 
         Raises:
@@ -864,7 +866,7 @@ class AsyncGang(GangCore[AsyncRank]):
         """
         name = ops.group_name(group)
         return await self._channels.run_all(
-            self._on(self._all(), lambda scope: ops.record(scope, limit=limit, group=name))
+            self._on(self._all(), lambda scope: ops.record(scope, limit=limit, group=name, caller=caller))
         )
 
     async def stacks(self) -> list[list[ThreadStack]]:

@@ -200,7 +200,9 @@ class AsyncRank:
         """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
         return await self._run(ops.pending(self._scope))
 
-    async def record(self, *, limit: int = 0, group: str | Group = "") -> list[RecordedOperation]:
+    async def record(
+        self, *, limit: int = 0, group: str | Group = "", caller: str = ""
+    ) -> list[RecordedOperation]:
         """Gives this rank's record: its last operations, in the order in which they ended, then those under way.
 
         It answers whatever the gang is doing, as long as the rank's process runs.
@@ -208,8 +210,11 @@ class AsyncRank:
         Args:
             limit: At most so many, the last ones; 0: all that it keeps, 10,000 unless it was started otherwise.
             group: Only those of this group, or of the one of this name; empty: of all.
+            caller: "controller": only operations; "script": only calls of the user's own code; empty: both.
         """
-        return await self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+        return await self._run(
+            ops.record(self._scope, limit=limit, group=ops.group_name(group), caller=caller)
+        )
 
     async def watch_record(
         self,
@@ -219,6 +224,7 @@ class AsyncRank:
         last: int = 0,
         interval: float = 0.25,
         timeout: float | None = None,
+        caller: str = "",
     ) -> AsyncRecordWatch:
         """Watches how this rank's record grows, in place of asking for it again and again.
 
@@ -231,6 +237,7 @@ class AsyncRank:
             interval: Seconds between two growths, 0.05 to 10.
             timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
                 goes on for as long as it is wanted.
+            caller: As of ``record``.
 
         Returns:
             An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when the
@@ -244,6 +251,7 @@ class AsyncRank:
             last=last,
             interval=interval,
             timeout=timeout,
+            caller=caller,
         )
         return await AsyncRecordWatch(self._gang._channels, call)._begin()
 

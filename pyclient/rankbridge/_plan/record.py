@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from rankbridge._plan.positions import Position
 from rankbridge._plan.wire import fields_of, short_name
-from rankbridge.errors import UnsupportedOperationError
+from rankbridge.errors import InvalidArgumentError, UnsupportedOperationError
 from rankbridge.v1 import debug_service_pb2, error_pb2
+
+CONTROLLER, SCRIPT = "controller", "script"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +19,7 @@ class RecordedOperation:
     Attributes:
         operation: Its kind: "all_reduce".
         group: Name of its group.
-        operation_id: Its operation id. Empty: its caller gave none.
+        operation_id: Its operation id; of a call of the user's own code, what is the same on all members. Empty: none.
         session_id: Session of its caller. Empty: the shared one.
         generation: Generation in which it was called.
         contract: What its members agree on: "all_reduce dtype=float32 shape=[4] op=sum". Empty: nothing, or it was not
@@ -33,6 +35,8 @@ class RecordedOperation:
         code: How it failed: "peer_missing". Empty: it went well, or is not done.
         message: The error's text. Empty: none.
         indefinite: Whether other ranks may have done it although it failed here.
+        caller: "controller": an operation; "script": the user's own code, by torch.distributed.
+        number: Of a call of the user's own code: its number in its group, from 1, the same on all members. 0: none.
     """
 
     operation: str
@@ -51,6 +55,8 @@ class RecordedOperation:
     code: str
     message: str
     indefinite: bool
+    caller: str = CONTROLLER
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +115,19 @@ class ThreadStack:
     native_id: int
     frames: tuple[StackFrame, ...]
     holds_lock: bool | None = None
+
+
+def by_script_of(caller: str, operation: str) -> bool | None:
+    """Whose operations are asked for, as the wire has it; None: everybody's.
+
+    Raises:
+        InvalidArgumentError: Nobody is called so.
+    """
+    if caller not in ("", CONTROLLER, SCRIPT):
+        raise InvalidArgumentError(
+            "unknown caller", operation=operation, expected=f"{CONTROLLER} or {SCRIPT}", got=caller
+        )
+    return caller == SCRIPT if caller else None
 
 
 def record_from_wire(record: debug_service_pb2.GetRecordResponse) -> list[RecordedOperation]:
@@ -177,6 +196,8 @@ def _operation(it: debug_service_pb2.RecordedOperation) -> RecordedOperation:
         function=it.function,
         message=it.message,
         indefinite=it.indefinite,
+        caller=SCRIPT if it.by_script else CONTROLLER,
+        number=it.number,
         called=it.called_us / 1e6,
         announced=it.announced_us / 1e6 if it.HasField("announced_us") else None,
         entered=it.entered_us / 1e6 if it.HasField("entered_us") else None,

@@ -31,6 +31,11 @@ class TimelineEntry:
         return self._one.group
 
     @property
+    def caller(self) -> str:
+        """Who calls: "controller", by an operation, or "script", the user's own code by torch.distributed."""
+        return self._one.caller
+
+    @property
     def operation_id(self) -> str:
         """Its operation id. Empty: its caller gave none, and what other ranks did in it is another entry."""
         return self._one.operation_id
@@ -98,7 +103,7 @@ def timeline(records: Mapping[int, Sequence[RecordedOperation]]) -> list[Timelin
     for rank, record in records.items():
         for place, it in enumerate(record):
             # Without an id, nobody knows which belong together.
-            key = (it.generation, it.group, it.operation, it.operation_id or (rank, place))
+            key = (it.generation, it.caller, it.group, it.operation, it.operation_id or (rank, place))
             joined.setdefault(key, {})[rank] = it
     return sorted((TimelineEntry(at=its) for its in joined.values()), key=lambda it: it.called)
 

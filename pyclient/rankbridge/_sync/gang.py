@@ -855,7 +855,9 @@ class Gang(GangCore[Rank]):
         """
         return self._channels.run_all(self._on(self._all(), ops.pending))
 
-    def record(self, *, limit: int = 0, group: str | Group = "") -> list[list[RecordedOperation]]:
+    def record(
+        self, *, limit: int = 0, group: str | Group = "", caller: str = ""
+    ) -> list[list[RecordedOperation]]:
         """Gives the record of every rank: its last operations. Arguments are as of `Rank.record`.
 
         Raises:
@@ -863,7 +865,7 @@ class Gang(GangCore[Rank]):
         """
         name = ops.group_name(group)
         return self._channels.run_all(
-            self._on(self._all(), lambda scope: ops.record(scope, limit=limit, group=name))
+            self._on(self._all(), lambda scope: ops.record(scope, limit=limit, group=name, caller=caller))
         )
 
     def stacks(self) -> list[list[ThreadStack]]:

@@ -197,7 +197,7 @@ class Rank:
         """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
         return self._run(ops.pending(self._scope))
 
-    def record(self, *, limit: int = 0, group: str | Group = "") -> list[RecordedOperation]:
+    def record(self, *, limit: int = 0, group: str | Group = "", caller: str = "") -> list[RecordedOperation]:
         """Gives this rank's record: its last operations, in the order in which they ended, then those under way.
 
         It answers whatever the gang is doing, as long as the rank's process runs.
@@ -205,8 +205,9 @@ class Rank:
         Args:
             limit: At most so many, the last ones; 0: all that it keeps, 10,000 unless it was started otherwise.
             group: Only those of this group, or of the one of this name; empty: of all.
+            caller: "controller": only operations; "script": only calls of the user's own code; empty: both.
         """
-        return self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group)))
+        return self._run(ops.record(self._scope, limit=limit, group=ops.group_name(group), caller=caller))
 
     def watch_record(
         self,
@@ -216,6 +217,7 @@ class Rank:
         last: int = 0,
         interval: float = 0.25,
         timeout: float | None = None,
+        caller: str = "",
     ) -> RecordWatch:
         """Watches how this rank's record grows, in place of asking for it again and again.
 
@@ -228,6 +230,7 @@ class Rank:
             interval: Seconds between two growths, 0.05 to 10.
             timeout: Longest time until the rank answers first, in seconds. None: the gang's default. Watching itself
                 goes on for as long as it is wanted.
+            caller: As of ``record``.
 
         Returns:
             An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when the
@@ -241,6 +244,7 @@ class Rank:
             last=last,
             interval=interval,
             timeout=timeout,
+            caller=caller,
         )
         return RecordWatch(self._gang._channels, call)._begin()
 

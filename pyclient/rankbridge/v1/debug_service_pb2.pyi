@@ -189,17 +189,23 @@ class GetRecordRequest(google.protobuf.message.Message):
 
     LIMIT_FIELD_NUMBER: builtins.int
     GROUP_FIELD_NUMBER: builtins.int
+    BY_SCRIPT_FIELD_NUMBER: builtins.int
     limit: builtins.int
     """At most so many operations, the last ones. 0: all."""
     group: builtins.str
     """Only those of a group. Empty: of all."""
+    by_script: builtins.bool
+    """Only calls of the user's own code (true), or only operations of controllers (false). Not set: both."""
     def __init__(
         self,
         *,
         limit: builtins.int = ...,
         group: builtins.str = ...,
+        by_script: builtins.bool | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "limit", b"limit"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_by_script", b"_by_script", "by_script", b"by_script"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_by_script", b"_by_script", "by_script", b"by_script", "group", b"group", "limit", b"limit"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_by_script", b"_by_script"]) -> typing.Literal["by_script"] | None: ...
 
 Global___GetRecordRequest: typing_extensions.TypeAlias = GetRecordRequest
 
@@ -242,6 +248,7 @@ class WatchRecordRequest(google.protobuf.message.Message):
     RECORD_FIELD_NUMBER: builtins.int
     INTERVAL_MS_FIELD_NUMBER: builtins.int
     LAST_FIELD_NUMBER: builtins.int
+    BY_SCRIPT_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Only operations of a group. Empty: of all."""
     after: builtins.int
@@ -256,6 +263,8 @@ class WatchRecordRequest(google.protobuf.message.Message):
     """
     last: builtins.int
     """Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none."""
+    by_script: builtins.bool
+    """Only calls of the user's own code (true), or only operations of controllers (false). Not set: both."""
     def __init__(
         self,
         *,
@@ -264,10 +273,14 @@ class WatchRecordRequest(google.protobuf.message.Message):
         record: builtins.int = ...,
         interval_ms: builtins.int = ...,
         last: builtins.int = ...,
+        by_script: builtins.bool | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_after", b"_after", "after", b"after"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_after", b"_after", "after", b"after", "group", b"group", "interval_ms", b"interval_ms", "last", b"last", "record", b"record"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_after", b"_after", "_by_script", b"_by_script", "after", b"after", "by_script", b"by_script"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "_by_script", b"_by_script", "after", b"after", "by_script", b"by_script", "group", b"group", "interval_ms", b"interval_ms", "last", b"last", "record", b"record"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_by_script", b"_by_script"]) -> typing.Literal["by_script"] | None: ...
 
 Global___WatchRecordRequest: typing_extensions.TypeAlias = WatchRecordRequest
 
@@ -372,12 +385,14 @@ class RecordedOperation(google.protobuf.message.Message):
     MESSAGE_FIELD_NUMBER: builtins.int
     INDEFINITE_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
+    BY_SCRIPT_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
     operation: builtins.str
     """Its kind: "all_reduce"."""
     group: builtins.str
     """Name of its group."""
     operation_id: builtins.str
-    """Its operation id. Empty: its caller gave none."""
+    """Its operation id; of a call of the user's own code, what torch's group and `number` make, the same on all members. Empty: none."""
     session_id: builtins.str
     """Session of its caller. Empty: the shared one."""
     generation: builtins.int
@@ -408,6 +423,14 @@ class RecordedOperation(google.protobuf.message.Message):
     """How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
     on all members for the same operation alone. Not set: it was not announced.
     """
+    by_script: builtins.bool
+    """Whether the user's own code has called it, by torch.distributed: a function on the rank, or the script of the job to which it
+    is attached. Otherwise a controller has.
+    """
+    number: builtins.int
+    """Of a call of the user's own code: its number in its group, from 1, the same on all members. 0: it has none, as a send or a
+    receive.
+    """
     def __init__(
         self,
         *,
@@ -428,9 +451,11 @@ class RecordedOperation(google.protobuf.message.Message):
         message: builtins.str = ...,
         indefinite: builtins.bool = ...,
         sequence: builtins.int | None = ...,
+        by_script: builtins.bool = ...,
+        number: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "done_us", b"done_us", "entered_us", b"entered_us", "sequence", b"sequence"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "sequence", b"sequence", "session_id", b"session_id", "site", b"site"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_announced_us", b"_announced_us", "_done_us", b"_done_us", "_entered_us", b"_entered_us", "_sequence", b"_sequence", "announced_us", b"announced_us", "by_script", b"by_script", "called_us", b"called_us", "code", b"code", "contract", b"contract", "done_us", b"done_us", "entered_us", b"entered_us", "function", b"function", "generation", b"generation", "group", b"group", "indefinite", b"indefinite", "message", b"message", "number", b"number", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "sequence", b"sequence", "session_id", b"session_id", "site", b"site"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_announced_us", b"_announced_us"]) -> typing.Literal["announced_us"] | None: ...
     @typing.overload

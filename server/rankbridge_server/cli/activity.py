@@ -102,7 +102,7 @@ def look(gang: Gang, before: Activity | None = None) -> Activity:
     from rankbridge import clock_offsets, timeline
 
     found, at = survey(gang, before.found if before else None), time.monotonic()
-    records, _ = every_rank(gang, lambda rank: rank.record(limit=LOOKED_AT))
+    records, _ = every_rank(gang, lambda rank: rank.record(limit=LOOKED_AT, caller="controller"))
     if before is not None:
         before = replace(before, before=None)
     sequences = {

@@ -25,10 +25,10 @@ def write_dumps(gang: Gang, folder: Path) -> int:
     import rankbridge
 
     with progress("asking the ranks"):
-        before, _ = every_rank(gang, lambda rank: rank.record())
+        before, _ = every_rank(gang, lambda rank: rank.record(caller="controller"))
         if any(it.done is None for record in before.values() for it in record):
             time.sleep(PATIENCE_S)
-        answers, failures = every_rank(gang, lambda rank: (rank.record(), rank.status()))
+        answers, failures = every_rank(gang, lambda rank: (rank.record(caller="controller"), rank.status()))
     groups = {
         it.name: it
         for _, status in answers.values()

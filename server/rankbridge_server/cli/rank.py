@@ -37,7 +37,7 @@ from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .progress import progress
-from .settings import LOAD, OBSERVE, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, OBSERVE, RECORD_CALLS, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import WHO, JobTokens, of_ranks, tokens_options
 
@@ -124,6 +124,7 @@ def _serve(
         metrics=options.metrics is not None,
         load=tuple(options.load),
         observe=options.observe,
+        record_calls=options.record_calls,
     )
     identity = Identity(
         rank=launched.rank,
@@ -140,7 +141,7 @@ def _serve(
         settings.straggler_after,
     )
     gang = _Gang(options)
-    functions, hook = loaded(settings.load, backend, host)
+    functions, hook, record_calls = loaded(settings.load, backend, host)
     sidecar = Sidecar(
         identity,
         backend,
@@ -150,6 +151,7 @@ def _serve(
         functions=functions,
         hook=hook,
         look_inside=stacks.threads,
+        record_calls=record_calls if settings.record_calls else None,
     )
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
@@ -329,6 +331,7 @@ COMMAND = Command(
         LOAD,
         METRICS,
         OBSERVE,
+        RECORD_CALLS,
         *limits_options(),
         *logs_options("info"),
         *tls_options(),

@@ -79,7 +79,7 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         backend = FakeBackend(hub)
-        functions, hook = loaded(settings(rank).load, backend, "")
+        functions, hook, _ = loaded(settings(rank).load, backend, "")
         return Sidecar(
             identity, backend, links, settings(rank), formed=_report(line), functions=functions, hook=hook
         )
@@ -99,9 +99,20 @@ def _run_rank(
     def sidecar() -> Sidecar:
         backend, limits = make()
         lost = partial(line.try_send, Suspect())
-        functions, hook = loaded(settings.load, backend, "127.0.0.1")
+        functions, hook, record_calls = loaded(settings.load, backend, "127.0.0.1")
         ours = replace(settings, limits=limits)
-        return Sidecar(identity, backend, links, ours, lost, _report(line), functions, hook, stacks.threads)
+        return Sidecar(
+            identity,
+            backend,
+            links,
+            ours,
+            lost,
+            _report(line),
+            functions,
+            hook,
+            stacks.threads,
+            record_calls if settings.record_calls else None,
+        )
 
     _serve(lambda: [sidecar()], line)
 

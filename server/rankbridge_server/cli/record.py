@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankbridge import RankBridgeError, RecordedOperation
 
 TIMEOUT_S = 3.0
-_HEAD = ("called", "operation", "group", "ranks", "apart", "took", "outcome", "contract", "line")
+_HEAD = ("called", "by", "operation", "group", "ranks", "apart", "took", "outcome", "contract", "line")
 
 
 def _run(options: Options) -> int:
@@ -66,6 +66,7 @@ def _page(
     rows = [
         (
             _clock(it.called),
+            it.caller,
             it.operation,
             it.group,
             intervals(list(it.at)).removeprefix("ranks ").removeprefix("rank "),
@@ -117,7 +118,7 @@ COMMAND = Command(
         ),
         *gang_options(TIMEOUT_S),
     ],
-    help="Show a gang's last operations, as its ranks have recorded them: which ranks called, how far apart, how long "
-    "it took, how it ended, what they asked for, and from which line of code. Where ranks differ, each side has its "
-    "ranks. Ends with 1 when a rank does not answer.",
+    help="Show a gang's last operations, as its ranks have recorded them: who called, on which ranks, how far "
+    "apart, how long it took, how it ended, what they asked for, and from which line of code. Where ranks "
+    "differ, each side has its ranks. Ends with 1 when a rank does not answer.",
 )

@@ -37,6 +37,13 @@ OBSERVE = Option(
     "keeps its record there, which outlives it. Who may enter FOLDER may call and read; a new one is yours alone",
 )
 
+RECORD_CALLS = Option(
+    "--record-calls",
+    is_flag=True,
+    help="keep in each rank's record also what its functions call of torch.distributed (with --load, on the backends "
+    "gloo and nccl)",
+)
+
 OF_RANK = "Limits of each rank"
 LINKS = "Control links"
 

@@ -35,7 +35,7 @@ from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
-from .settings import LOAD, OBSERVE, PRELOAD, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, OBSERVE, PRELOAD, RECORD_CALLS, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import given, tokens_options
 
@@ -139,6 +139,7 @@ def _up(
             metrics=options.metrics is not None,
             load=tuple(options.load),
             observe=options.observe,
+            record_calls=options.record_calls,
         )
 
     fake = options.backend == "fake"
@@ -274,6 +275,7 @@ COMMAND = Command(
         PRELOAD,
         METRICS,
         OBSERVE,
+        RECORD_CALLS,
         Option(
             "--page",
             type=address,

@@ -36,6 +36,8 @@ def recorded(call: Call, record: rings.Record) -> RecordedOperation:
         code="",
         message="",
         indefinite=False,
+        caller="script",
+        number=0 if call.is_p2p else call.number,
     )
 
 

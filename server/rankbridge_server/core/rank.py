@@ -39,6 +39,7 @@ from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .record.record import Record
 from .record.recorded import Recorded
+from .record.script_calls import ScriptCalls
 from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.segments import Segments
 from .task import Call, Task
@@ -136,6 +137,7 @@ class Rank:
         self.events = EventLog()
         self.record = record or Record(limits.max_record)
         self._enters = self.record.note
+        self.script_calls = ScriptCalls(self.record, self._where)
         self.holds = Holds(backend.tensors.find, hook)
         self.gang_calls = GangCalls()
         self._metrics = metrics
@@ -206,12 +208,17 @@ class Rank:
 
     def recorded(self) -> list[Recorded]:
         """The last operations that have ended, in that order, and those that have not, the oldest first."""
+        pending = self.under_way()
         ended = self.record.entries()
-        return [*ended, *self.under_way()]
+        # What has ended between both is in both.
+        known = {(it.called, it.place) for it in ended} if pending else ()
+        return [*ended, *(it for it in pending if (it.called, it.place) not in known)]
 
     def under_way(self) -> list[Recorded]:
-        """The operations that have not ended, the oldest first."""
-        return [Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done]
+        """The operations and calls of the user's own code that have not ended, the oldest first."""
+        operations = [Recorded.of(it, 0.0) for it in self.pending()[0] if not it.done]
+        calls = self.script_calls.under_way()
+        return sorted([*operations, *calls], key=lambda it: it.called) if calls else operations
 
     def diagnosed(self, kind: str) -> None:
         """Counts a verdict on the gang that this rank has given, if it counts."""
@@ -550,6 +557,10 @@ class Rank:
 
     def _place(self, generation: Generation) -> Place:
         return Place(rank=generation.rank, generation=generation.number)
+
+    def _where(self) -> tuple[int, int]:
+        generation = self._generation
+        return (generation.rank, generation.number) if generation is not None else (self.identity.rank, 0)
 
     def _end_current(self, reason: str) -> None:
         if self._preparation is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from .caller import Caller
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
 from .operations.outcome import Outcome
 
@@ -79,6 +80,10 @@ class Task:
         "thread",
         "waited_for",
     )
+
+    # As of `record.recorded.Entry`.
+    caller = Caller.CONTROLLER
+    number = 0
 
     def __init__(
         self, place: Place, timeout: float, session_id: str, *, agreement: bool = False, site: str = ""

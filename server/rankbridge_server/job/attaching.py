@@ -34,6 +34,7 @@ def attach(
     timeout: float = 300.0,
     backend: str = "gloo",
     observe: str | os.PathLike[str] | None = None,
+    record_calls: bool = False,
 ) -> Attachment:
     """Starts a sidecar in this process of a torch.distributed job, beside the job, and returns at once.
 
@@ -58,6 +59,7 @@ def attach(
             "nccl", on the job's devices, each of which must have one rank.
         observe: Folder in which the ranks of this host serve those who may only observe; `gang.json` in it says where.
             Who may enter the folder may call. It is made, for the user alone, if it is not there.
+        record_calls: Each rank's record has also what the job itself calls of torch.distributed from then on.
 
     Raises:
         ValueError: An argument is wrong. What fails later is logged, and `Attachment.wait` raises it.
@@ -77,6 +79,7 @@ def attach(
         timeout=timeout,
         backend=backend,
         observe=Path(observe).absolute() if observe else None,
+        record_calls=record_calls,
     )
     with _LOCK:
         if _now is not None and not _now.ended:

@@ -70,6 +70,7 @@ class Settings:
     timeout: float = 300.0
     backend: str = "gloo"
     observe: Path | None = None
+    record_calls: bool = False
 
 
 class Attachment:
@@ -240,7 +241,7 @@ class Attachment:
         from ..links.sockets import SocketLinkMaker
         from ..sidecar.settings import RankSettings
         from ..sidecar.sidecar import Sidecar
-        from . import breakpoints
+        from . import breakpoints, recorded_calls
         from .exposed import EXPOSED, with_built_in
         from .host import FunctionHost
         from .outside import stacks
@@ -275,6 +276,7 @@ class Attachment:
             functions=functions,
             hook=breakpoints.begin,
             look_inside=stacks.threads,
+            record_calls=recorded_calls.begin if settings.record_calls else None,
         )
         if self._stop.is_set():
             sidecar.stop()

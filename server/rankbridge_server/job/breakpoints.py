@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from torch._C._distributed_c10d import ProcessGroup
 
+from ..core.caller import Caller
 from ..core.errors import ErrorCode
-from ..core.hold.breakpoint import Caller, Ended, SeenCall
+from ..core.hold.breakpoint import Ended, SeenCall
 from ..core.hold.holds import Action, Holds
 from .contracts import contract_of, flat
 from .dispatch import begun, hook
@@ -59,11 +60,14 @@ def _hold(holds: Holds, call: NextCall) -> None:
 def _hold_after(holds: Holds, call: SeenCall, took: float, error: BaseException | None) -> None:
     # What its members did not agree on has no number. Who waits may be another thread than who has called.
     number = call.number if error is None else 0
-    ended = Ended(took, None if error is None else _code(error))
+    ended = Ended(took, None if error is None else code_of(error))
     holds.after(replace(call, number=number, thread=threading.get_ident()), ended)
 
 
-def _code(error: BaseException) -> ErrorCode:
+def code_of(error: BaseException) -> ErrorCode:
+    """How a call of torch.distributed that has raised this has failed."""
+    if isinstance(error, BreakpointError):
+        return ErrorCode.ABORTED
     if isinstance(error, GuardError):
         return ErrorCode[error.code]
     # With TORCH_DISTRIBUTED_DEBUG=DETAIL torch compares calls, and says so in words alone.

@@ -50,18 +50,48 @@ def contract_of(call: NextCall) -> str:
     key = kind, call.op, root, tensors[0].dtype if tensors else None, shapes
     known = _KNOWN.get(key)
     if known is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        known = _KNOWN[key] = _written(kind, call.op, root, key[3], [str(list(it)) for it in shapes])
+        known = _keep(key, _written(kind, call.op, root, key[3], [str(list(it)) for it in shapes]))
     return known
 
 
-def _written(kind: str, op: int, root: Any, dtype: Any, shapes: Sequence[str]) -> str:
+def post_of(call: NextCall) -> str:
+    """What a send or a receive brings, and for whom: "send dtype=float32 shape=[4] peer=1 tag=0".
+
+    The peer is a rank of the job; of a receive from whoever sends, there is none.
+    """
+    tensors, tag = flat(call.argument("tensors")), call.argument("tag")
+    peer = call.argument("dst") if call.kind == "send" else call.argument("src")
+    first = tensors[0] if tensors else None
+    key = call.kind, call.key, peer, tag, *((first.dtype, first.shape) if first is not None else ())
+    known = _KNOWN.get(key)
+    if known is None:
+        made = _made(
+            call.kind, first.dtype if first is not None else None, [str(list(it.shape)) for it in tensors]
+        )
+        if peer is not None:
+            made.append(f"peer={call.ranks[peer] if 0 <= peer < len(call.ranks) else peer}")
+        known = _keep(key, " ".join([*made, f"tag={tag}"]))
+    return known
+
+
+def _keep(key: tuple[object, ...], text: str) -> str:
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[key] = text
+    return text
+
+
+def _made(kind: str, dtype: Any, shapes: Sequence[str]) -> list[str]:
     parts = [kind]
     if dtype is not None:
         parts.append(f"dtype={str(dtype).removeprefix('torch.')}")
     if shapes:
         parts.append(_shapes(shapes))
+    return parts
+
+
+def _written(kind: str, op: int, root: Any, dtype: Any, shapes: Sequence[str]) -> str:
+    parts = _made(kind, dtype, shapes)
     if op >= 0:
         parts.append(f"op={OPS[op] if op < len(OPS) else op}")
     if kind in _ROOT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ def counts() -> Mapping[str, int]:
 
 def begun(group: ProcessGroup) -> int:
     """How many collectives this rank has begun in a group of torch's; those that C++ calls count, too."""
+    types = group._device_types
+    return max([_sequence(group, it) for it in _devices() if it in types], default=0)
+
+
+@cache
+def _devices() -> tuple[Any, ...]:
     import torch
 
-    devices = [torch.device(it) for it in ("cpu", "cuda")]
-    return max((_sequence(group, it) for it in devices if it in group._device_types), default=0)
+    return tuple(torch.device(it) for it in ("cpu", "cuda"))
 
 
 def _sequence(group: ProcessGroup, device: Any) -> int:

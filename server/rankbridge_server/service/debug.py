@@ -58,9 +58,7 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
 
     def GetRecord(self, request: pb.GetRecordRequest, context: grpc.ServicerContext) -> pb.GetRecordResponse:
         """Gives the record."""
-        entries = self._rank.recorded()
-        if request.group:
-            entries = [it for it in entries if it.place.group == request.group]
+        entries = records.chosen(self._rank.recorded(), request.group, records.caller_of(request))
         now = time.time() - time.monotonic()
         return pb.GetRecordResponse(
             operations=[records.pack(it, now) for it in entries[-request.limit :]],
@@ -100,7 +98,8 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
         return pb.GetEvidenceResponse(
             rank=rank,
             pending=self._described.ListPending(rank_pb.ListPendingRequest(), context),
-            record=self.GetRecord(pb.GetRecordRequest(limit=most), context),
+            # Of calls of the user's own code there is torch's state, which has them from their first one on.
+            record=self.GetRecord(pb.GetRecordRequest(limit=most, by_script=False), context),
             activity=pack_activity(self._rank.activity()),
             stacks=pb.GetStacksResponse(threads=_stacks(first=user)),
             before=before,

@@ -14,9 +14,10 @@ from rankbridge.v1 import (
     tensor_pb2,
 )
 
+from ..core.caller import Caller
 from ..core.dtype import Dtype
 from ..core.errors import BridgeError, invalid
-from ..core.hold.breakpoint import Breakpoint, Caller
+from ..core.hold.breakpoint import Breakpoint
 from ..core.hold.holds import Action, Held, Notice, Release
 from ..core.hold.variables import variables_of
 from ..core.refs.summary import Bounds, NoSummary, Summary

@@ -9,6 +9,7 @@ import grpc
 
 from rankbridge.v1 import debug_service_pb2 as pb, error_pb2
 
+from ..core.caller import Caller
 from ..core.errors import BridgeError, Place, invalid
 from ..core.rank import Rank
 from ..core.record.record import RecordWatch
@@ -32,7 +33,7 @@ def watch(
         interval = interval_of(request)
         with rank.record.watch(after, request.record, request.last) as watch:
             if context.add_callback(watch.close):
-                yield from _growths(rank, watch, request.group, interval)
+                yield from _growths(rank, watch, request, interval)
     except BridgeError as error:
         place = Place(rank=rank.describe().rank, group=request.group, operation="watch_record")
         yield pb.WatchRecordResponse(error=wire.pack_error(error.at(place).failure))
@@ -47,15 +48,18 @@ def interval_of(request: pb.WatchRecordRequest) -> float:
     return interval
 
 
-def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Iterator[pb.WatchRecordResponse]:
+def _growths(
+    rank: Rank, watch: RecordWatch, request: pb.WatchRecordRequest, interval: float
+) -> Iterator[pb.WatchRecordResponse]:
+    wanted = request.group, caller_of(request)
     # Once: an operation has the same time in each response.
     epoch = time.time() - time.monotonic()
     sent, at = None, 0.0
     goes_on = True
     while goes_on:
         growth, now = watch.next(AT_ONCE), time.monotonic()
-        operations = of_group(group, growth.operations)
-        pending = of_group(group, rank.under_way())
+        operations = chosen(growth.operations, *wanted)
+        pending = chosen(rank.under_way(), *wanted)
         is_news = bool(operations or growth.lost) or pending != sent
         if is_news or sent is None or now - at >= SILENCE_S:
             sent, at = pending, now
@@ -72,9 +76,22 @@ def _growths(rank: Rank, watch: RecordWatch, group: str, interval: float) -> Ite
         goes_on = watch.wait(0.0 if len(growth.operations) == AT_ONCE else interval)
 
 
-def of_group(group: str, operations: Sequence[Recorded]) -> list[Recorded]:
-    """Those of a group; empty: of all."""
-    return [it for it in operations if not group or it.place.group == group]
+def caller_of(request: pb.GetRecordRequest | pb.WatchRecordRequest) -> Caller | None:
+    """Whose operations are asked for; None: everybody's."""
+    if not request.HasField("by_script"):
+        return None
+    return Caller.SCRIPT if request.by_script else Caller.CONTROLLER
+
+
+def chosen(
+    operations: Sequence[Recorded], group: str = "", caller: Caller | None = None
+) -> Sequence[Recorded]:
+    """Those of a group and of a caller. Empty, None: of all."""
+    if not group and caller is None:
+        return operations
+    return [
+        it for it in operations if group in ("", it.place.group) and (caller is None or it.caller is caller)
+    ]
 
 
 def pack(it: Recorded, epoch: float) -> pb.RecordedOperation:
@@ -92,6 +109,8 @@ def pack(it: Recorded, epoch: float) -> pb.RecordedOperation:
         phase=error_pb2.Phase.Value(f"PHASE_{it.phase.name}"),
         message=it.message,
         indefinite=it.indefinite,
+        by_script=it.caller is Caller.SCRIPT,
+        number=it.number,
     )
     if it.sequence >= 0:
         packed.sequence = it.sequence

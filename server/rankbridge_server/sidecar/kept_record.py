@@ -55,6 +55,7 @@ class KeptRecord:
             if self._changed.wait(ALIVE_S):
                 self._changed.clear()
                 self._record.describe(self._describe(self._record.most_state))
+            self._rank.script_calls.settle()
             for task in self._rank.pending()[0]:
                 # What has entered no phase yet waits behind others, or is held.
                 if not task.slot:

@@ -24,7 +24,7 @@ class RankSettings:
     members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
     `metrics`: operations are counted. `own_process`: the process is there for the sidecar alone, which may change its
     limits. `load`: modules with functions of the user's. `observe`: the folder of sockets at which callers may only
-    observe.
+    observe. `record_calls`: what functions call of torch.distributed is in the rank's record, too.
     Timeouts in seconds.
     """
 
@@ -45,3 +45,4 @@ class RankSettings:
     own_process: bool = True
     load: tuple[str, ...] = ()
     observe: Path | None = None
+    record_calls: bool = False

@@ -19,6 +19,7 @@ from ..core.metrics import Family, Metrics
 from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..core.record.record import Record
+from ..core.record.script_calls import ScriptCalls
 from ..service.debug import LookInside
 from ..service.gang import Dialling, form_gang, make_group
 from ..service.server import Server
@@ -44,11 +45,13 @@ class Sidecar:
         functions: Functions | None = None,
         hook: Hook | None = None,
         look_inside: LookInside = lambda pid, states: (),
+        record_calls: Callable[[ScriptCalls], Callable[[], None]] | None = None,
     ) -> None:
         """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number.
 
         `functions`: the user's own; None: there are none. `hook`: as of `Holds`. `look_inside`: gives the threads
-        of other processes of this host.
+        of other processes of this host. `record_calls`: makes what the user's code calls of torch.distributed come to
+        the rank's record, until what it returns is called; None: it does not.
         """
         if settings.own_process:
             _open_many_files()
@@ -96,6 +99,7 @@ class Sidecar:
         self._rank.events.notes.append(logs.log_event)
         self._rank.events.notes.append(lambda it: formed(it.generation) if it.kind is Kind.FORMED else None)
         self._server.start()
+        self._end_calls = record_calls(self._rank.script_calls) if record_calls is not None else None
         self._kept: KeptRecord | None = None
         if self._observers is not None:
             self._kept = KeptRecord(self._rank, record, self._server.state, self._observers.folder)
@@ -123,6 +127,8 @@ class Sidecar:
 
     def stop(self) -> None:
         """Ends the generation, answers pending operations, and stops serving."""
+        if self._end_calls is not None:
+            self._end_calls()
         self._rank.close("the rank stops")
         if self._kept is not None:
             self._kept.stop()

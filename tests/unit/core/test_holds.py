@@ -10,9 +10,10 @@ from tests.support.tasks import error_of
 from tests.support.waiting import until
 
 from rankbridge_server.core.activity import Doing
+from rankbridge_server.core.caller import Caller
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
-from rankbridge_server.core.hold.breakpoint import Breakpoint, Caller, SeenCall
+from rankbridge_server.core.hold.breakpoint import Breakpoint, SeenCall
 from rankbridge_server.core.hold.holds import MAX_BREAKPOINTS, Action, Held, Release, SetBreakpoint
 from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.core.operations.reductions import AllReduce, all_reduce

@@ -10,7 +10,7 @@ from typing import Any
 from rankbridge._plan.export.clocks import clock_offsets
 from rankbridge._plan.export.meetings import Coming, Meeting, meetings
 from rankbridge._plan.groups import Group
-from rankbridge._plan.record import RecordedOperation
+from rankbridge._plan.record import CONTROLLER, RecordedOperation
 
 VERSION = "2.10"
 """The dump's format."""
@@ -96,6 +96,7 @@ def _of(group: Group, record: Sequence[RecordedOperation]) -> list[RecordedOpera
         and it.generation == group.generation
         and it.operation in KINDS
         and not it.function
+        and it.caller == CONTROLLER
     ]
 
 

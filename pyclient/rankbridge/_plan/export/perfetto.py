@@ -10,7 +10,7 @@ from typing import Any
 
 from rankbridge._plan.export.clocks import clock_offsets
 from rankbridge._plan.export.tracks import Track, Tracks
-from rankbridge._plan.record import RecordedOperation
+from rankbridge._plan.record import CONTROLLER, SCRIPT, RecordedOperation
 from rankbridge._plan.timeline import TimelineEntry, timeline
 
 _CLOCKS = (
@@ -60,9 +60,9 @@ def trace(
 ) -> dict[str, Any]:
     """Writes the records of ranks as a trace in Chrome's JSON, which https://ui.perfetto.dev opens.
 
-    A rank is a process, a group one of its threads, an operation a slice from its call to its answer, with its phases
-    within, and its contract, its line and its outcome as arguments. Arrows lead from the rank that came last to those
-    that it released. What is pending has no end.
+    A rank is a process, a group one of its threads, and what the user's own code calls in it another, an operation a
+    slice from its call to its answer, with its phases within, and its contract, its line and its outcome as arguments.
+    Arrows lead from the rank that came last to those that it released. What is pending has no end.
 
     Args:
         records: By rank, its record, as `Gang.record` gives it.
@@ -98,6 +98,8 @@ def _slices(
 ) -> list[list[_Slice]]:
     """The slices of each entry, those that begin first first."""
     tracks = Tracks()
+    # Of a job that was watched there are no others.
+    has_operations = any(entry.caller == CONTROLLER for entry in entries)
     made: dict[int, list[_Slice]] = {}
     calls = [
         (it.called - offsets[rank], number, rank, it)
@@ -111,7 +113,8 @@ def _slices(
             _after(called, it.entered),
             _after(called, it.done),
         )
-        track = tracks.place(rank, it.group, called, math.inf if done is None else done)
+        name = f"{it.group}: {it.caller}" if has_operations and it.caller == SCRIPT else it.group
+        track = tracks.place(rank, name, called, math.inf if done is None else done)
         made.setdefault(number, []).append(_Slice(rank, it, track, called, announced, entered, done))
     return list(made.values())
 
@@ -165,6 +168,8 @@ def _phases(it: _Slice) -> Iterator[tuple[str, int, int | None]]:
 def _args(it: RecordedOperation) -> dict[str, object]:
     said: dict[str, object] = {
         "group": it.group,
+        "caller": it.caller,
+        "number": it.number or "",
         "outcome": it.code or (f"pending: {it.phase}" if it.done is None else "done"),
         "contract": it.contract,
         "site": it.site,

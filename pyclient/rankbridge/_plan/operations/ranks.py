@@ -23,6 +23,7 @@ from rankbridge._plan.record import (
     RecordedOperation,
     RecordGrowth,
     ThreadStack,
+    by_script_of,
     growth_from_wire,
     record_from_wire,
     stacks_from_wire,
@@ -55,11 +56,15 @@ def metrics(scope: Scope) -> Call[list[MetricFamily]]:
 
 
 @operation
-def record(scope: Scope, *, limit: int = 0, group: str = "") -> Call[list[RecordedOperation]]:
+def record(
+    scope: Scope, *, limit: int = 0, group: str = "", caller: str = ""
+) -> Call[list[RecordedOperation]]:
     """Asks one rank for its record."""
     if not 0 <= limit < 2**32:
         raise InvalidArgumentError("limit is no number of operations", expected="0 or more", got=str(limit))
-    request = debug_service_pb2.GetRecordRequest(limit=limit, group=group)
+    request = debug_service_pb2.GetRecordRequest(
+        limit=limit, group=group, by_script=by_script_of(caller, "record")
+    )
     return plain_call(scope, "record", request, record_from_wire)
 
 
@@ -71,11 +76,12 @@ def watch_record(
     last: int,
     interval: float,
     timeout: float | None,
+    caller: str = "",
 ) -> Call[RecordGrowth]:
     """Asks one rank for its record as it grows; the call's deadline is that of the first response.
 
     Raises:
-        InvalidArgumentError: `interval` or `last` does not fit on the wire.
+        InvalidArgumentError: `interval` or `last` does not fit on the wire, or nobody is called `caller`.
     """
     if not 0 <= last < 2**32:
         raise InvalidArgumentError(
@@ -91,6 +97,7 @@ def watch_record(
         record=after.log if after else 0,
         interval_ms=milliseconds(interval),
         last=last,
+        by_script=by_script_of(caller, "watch_record"),
     )
     return Call(
         kind="watch_record",

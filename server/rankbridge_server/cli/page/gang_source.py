@@ -121,7 +121,9 @@ class GangSource:
         while True:
             try:
                 first = max(20, _FIRST // size)
-                watch = await rank.watch_record(after=position, last=first, interval=_INTERVAL_S)
+                watch = await rank.watch_record(
+                    after=position, last=first, interval=_INTERVAL_S, caller="controller"
+                )
                 async with watch:
                     async for it in watch:
                         position = it.position

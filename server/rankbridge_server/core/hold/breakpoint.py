@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
+from ..caller import Caller
 from ..errors import ErrorCode
 from ..refs.summary import NOTHING, Bounds
-
-
-class Caller(Enum):
-    """Who calls. Names are those of `rankbridge.v1.Caller`."""
-
-    CONTROLLER = auto()
-    SCRIPT = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

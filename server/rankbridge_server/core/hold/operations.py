@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from ..caller import Caller
 from ..errors import BridgeError, ErrorCode
-from .breakpoint import Caller, Ended, SeenCall
+from .breakpoint import Ended, SeenCall
 from .holds import Action, Held, Holds
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pathlib import Path
 from .recorded import Recorded
 from .slots import SLOT_BYTES, is_pending, unpack
 
-MAGIC = b"RBRECRD1"
+MAGIC = b"RBRECRD2"
 HEADER_BYTES = 4096
 STATE_BYTES = 128 * 1024
 SPARE = 1024

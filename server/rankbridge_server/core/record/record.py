@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ..errors import Phase, exhausted
 from ..processes import started
-from ..task import Task
 from .memory import (
     ALIVE_AT,
     ENDED_AT,
@@ -36,7 +35,7 @@ from .memory import (
     slot_at,
     state_at,
 )
-from .recorded import Recorded
+from .recorded import Entry, Recorded
 from .slots import DONE, SLOT_BYTES, STEP, STEP_AT, write
 
 MAX_WATCHES = 64
@@ -85,22 +84,22 @@ class Record(RecordMemory):
         if path is not None:
             publish(path)
 
-    def note(self, task: Task) -> None:
-        """Notes how far a task has come. The caller holds the task's lock."""
-        at = task.slot
-        if at and task.entered:
-            _write_step(self.memory, at + STEP_AT, _DATA, task.entered)
+    def note(self, entry: Entry) -> None:
+        """Notes how far an entry has come. The caller holds the lock of a task."""
+        at = entry.slot
+        if at and entry.entered:
+            _write_step(self.memory, at + STEP_AT, _DATA, entry.entered)
             return
         if not at:
             try:
-                at = task.slot = self._free.pop()
+                at = entry.slot = self._free.pop()
             except IndexError:
                 return
-        write(self.memory, at, task, 0.0)
+        write(self.memory, at, entry, 0.0)
 
-    def add(self, task: Task) -> None:
-        """Keeps a task that is done."""
-        memory, at, now = self.memory, task.slot, time.monotonic()
+    def add(self, entry: Entry) -> None:
+        """Keeps an entry that is done."""
+        memory, at, now = self.memory, entry.slot, time.monotonic()
         with self._lock:
             self._count = count = self._count + 1
             if not self.kept:
@@ -111,13 +110,13 @@ class Record(RecordMemory):
                 return
             place = count % self.kept
             oldest = self._order[place]
-            if at and task.error is None:
+            if at and entry.error is None:
                 _write_done(memory, at, now)
             else:
                 if not at:
                     at, oldest = (self._free.pop(), oldest) if self._free else (oldest, 0)
                 if at:
-                    write(memory, at, task, now)
+                    write(memory, at, entry, now)
             self._order[place] = at
             _write_number(memory, self._first + 8 * place, at)
             _write_number(memory, ENDED_AT, count)

@@ -7,13 +7,14 @@ import struct
 import zlib
 from collections.abc import Sequence
 
+from ..caller import Caller
 from ..errors import ErrorCode, Phase, Place
-from ..task import Task
-from .recorded import MAX_MESSAGE, Recorded
+from .recorded import MAX_MESSAGE, Entry, Recorded
 
 SLOT_BYTES = 768
-_FIXED = struct.Struct("<dBdddqQIHBB")
-"""Done, phase, entered, called, announced, sequence, generation, rank, bytes of texts, code, indefinite."""
+_FIXED = struct.Struct("<dBdddqQIHBBBQ")
+"""Done, phase, entered, called, announced, sequence, generation, rank, bytes of texts, code, indefinite, caller,
+number."""
 DONE = struct.Struct("<d")
 STEP = struct.Struct("<Bd")
 """Phase and entered, alone."""
@@ -25,20 +26,20 @@ _TEXTS = 8
 _pack_into = _FIXED.pack_into
 
 
-def write(memory: mmap.mmap, at: int, task: Task, done: float) -> None:
-    """Writes a task as it is now. Texts that do not fit are cut.
+def write(memory: mmap.mmap, at: int, entry: Entry, done: float) -> None:
+    """Writes an entry as it is now. Texts that do not fit are cut.
 
     Each operation passes here, so this asks for little by name.
     """
-    rank, group, operation, operation_id, generation = task.place
-    error = task.error
+    rank, group, operation, operation_id, generation = entry.place
+    error = entry.error
     if error is None:
         code, message, indefinite = 0, "", False
     else:
         failure = error.failure
         code, message, indefinite = failure.code._value_, failure.message[:MAX_MESSAGE], failure.indefinite
     said = (
-        f"{operation}\0{group}\0{operation_id}\0{task.session_id}\0{task.site}\0{task.function}\0{task.contract}"
+        f"{operation}\0{group}\0{operation_id}\0{entry.session_id}\0{entry.site}\0{entry.function}\0{entry.contract}"
         f"\0{message}"
     )
     try:
@@ -51,10 +52,10 @@ def write(memory: mmap.mmap, at: int, task: Task, done: float) -> None:
                 operation,
                 group,
                 operation_id,
-                task.session_id,
-                task.site,
-                task.function,
-                task.contract,
+                entry.session_id,
+                entry.site,
+                entry.function,
+                entry.contract,
                 message,
             )
         )
@@ -65,16 +66,18 @@ def write(memory: mmap.mmap, at: int, task: Task, done: float) -> None:
         memory,
         at,
         done,
-        task.phase._value_,
-        task.entered,
-        task.began,
-        task.announced,
-        task.sequence,
+        entry.phase._value_,
+        entry.entered,
+        entry.began,
+        entry.announced,
+        entry.sequence,
         generation,
         rank,
         size,
         code,
         indefinite,
+        entry.caller._value_,
+        entry.number,
     )
 
 
@@ -88,7 +91,10 @@ def unpack(slot: bytes) -> Recorded:
     """An operation from its bytes, and what follows them. Raises ValueError if they are none."""
     try:
         fixed = _FIXED.unpack_from(slot)
-        done, phase, entered, called, announced, sequence, generation, rank, size, code, indefinite = fixed
+        done, phase, entered, called, announced, sequence, generation, rank, size, code, indefinite = fixed[
+            :11
+        ]
+        caller, number = Caller(fixed[11]), fixed[12]
     except struct.error as error:
         raise ValueError(f"a slot of the record is cut off: {error}") from None
     texts = slot[_FIXED_BYTES : _FIXED_BYTES + size].decode("utf-8", "replace").split("\0")
@@ -112,6 +118,8 @@ def unpack(slot: bytes) -> Recorded:
         ErrorCode(code) if code else None,
         message,
         bool(indefinite),
+        caller,
+        number,
     )
 
 

@@ -11,12 +11,13 @@ from google.protobuf.message import DecodeError
 
 from rankbridge.v1 import debug_service_pb2 as pb
 
+from ...core.caller import Caller
 from ...core.processes import GONE, Look, look, memory, started
 from ...core.record.memory import RecordMemory
 from ...core.record.recorded import Recorded
 from ...doctor.evidence import Thread
 from ...doctor.stacks import is_users
-from ...service.records import of_group, pack
+from ...service.records import chosen, pack
 from ...service.state import state_of
 from ...service.wire.verdicts import pack_process, pack_thread
 from . import stacks
@@ -57,10 +58,12 @@ class ObservedRank:
         except DecodeError:
             return pb.GetEvidenceResponse()
 
-    def get_record(self, limit: int = 0, group: str = "") -> pb.GetRecordResponse:
+    def get_record(
+        self, limit: int = 0, group: str = "", caller: Caller | None = None
+    ) -> pb.GetRecordResponse:
         """Its record, as `DebugService.GetRecord` gives it."""
         unended = self.record.unended()
-        entries = of_group(group, [*self.record.entries(), *unended])
+        entries = chosen([*self.record.entries(), *unended], group, caller)
         # What has ended between both reads is in both.
         last = {(it.called, it.place): it for it in entries}
         newest = sorted(last.values(), key=lambda it: not it.done)[-limit:] if unended else entries[-limit:]
@@ -92,7 +95,10 @@ class ObservedRank:
         evidence = self.state()
         script = evidence.user_thread
         evidence.record.CopyFrom(
-            self.get_record(max(_MOST_OPERATIONS, _MOST_OF_ALL // max(1, evidence.rank.world_size)))
+            self.get_record(
+                max(_MOST_OPERATIONS, _MOST_OF_ALL // max(1, evidence.rank.world_size)),
+                caller=Caller.CONTROLLER,
+            )
         )
         evidence.stacks.threads.extend(map(pack_thread, second.threads))
         evidence.stacks.from_outside, evidence.stacks.trouble = True, second.trouble

@@ -12,7 +12,7 @@ from .next_call import NextCall
 class Followed:
     """By the work that a call has given, for which the script waits.
 
-    A call that nobody waits for in Python is forgotten with its work, and is never over.
+    A call that nobody waits for in Python is forgotten with its work.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,13 @@ class Followed:
             return
         key, calls = id(work), self._calls
         self._newest[get_ident()] = work
-        calls[key] = weakref.ref(work, lambda _: calls.pop(key, None)), call
+
+        def forget(_: object) -> None:
+            if known := calls.pop(key, None):
+                known[1].forgotten()
+
+        call.work = reference = weakref.ref(work, forget)
+        calls[key] = reference, call
 
     def take(self, work: Any) -> NextCall | None:
         """The call that has given a work, which is not followed further. None: it is not followed."""
@@ -48,5 +54,7 @@ class Followed:
 
     def forget(self) -> None:
         """Follows none any more."""
+        for _, call in list(self._calls.values()):
+            call.forgotten()
         self._calls.clear()
         self._newest.clear()

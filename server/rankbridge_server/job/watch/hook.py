@@ -206,9 +206,14 @@ def _hook(
         if before := recorder.before:
             stop_if_boxing(args, op_at)
             call = look(args)
-            for callback in before:
-                callback(call)
+            try:
+                for callback in before:
+                    callback(call)
+            except BaseException as error:
+                call.over(error)
+                raise
             if call.is_skipped:
+                call.over(None)
                 return _undone(operator, args)
             args = call.arguments
             followed = call if call.is_followed else None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 INPUTS = ("input_tensors", "input_tensor", "inputs", "input_list", "input", "tensors", "tensor")
 """Names of the argument that a c10d operator reads: the first that it has. A receive writes it."""
 NO_TENSORS = ("barrier", "monitored_barrier")
+POSTS = ("send", "recv")
 NO_INPUTS = (*NO_TENSORS, "recv")
 
 
@@ -21,6 +22,10 @@ class Group(Protocol):
     name: str
     key: str
     ranks: Sequence[int]
+
+
+def _no_work() -> None:
+    return None
 
 
 class NextCall:
@@ -48,8 +53,11 @@ class NextCall:
         self.arguments = arguments
         self.op = op
         self.site = site
+        self.work: Callable[[], Any] = _no_work
+        """Gives the work that it has given to who has made it, while one exists."""
         self._at = at
         self._followers: list[Callable[[BaseException | None], None]] = []
+        self._forgetters: list[Callable[[], None]] = []
 
     def argument(self, name: str) -> Any:
         """The operator's argument of this name; None: it has none."""
@@ -62,6 +70,11 @@ class NextCall:
             return None
         return next((self.argument(name) for name in INPUTS if name in self._at), None)
 
+    @property
+    def is_post(self) -> bool:
+        """Whether it is a send or a receive: one of two members calls it, and it has no number in the group."""
+        return self.kind in POSTS
+
     def skip(self) -> None:
         """Lets this rank go on as if the call were done, without it."""
         self.is_skipped = True
@@ -73,15 +86,32 @@ class NextCall:
         """
         self._followers.append(callback)
 
+    def if_forgotten(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` if nobody can wait any more in Python for a call that is not over.
+
+        That is on any thread, and at any moment, as a finalizer is.
+        """
+        self._forgetters.append(callback)
+
+    def is_complete(self) -> bool:
+        """Whether its work is done, and well, although nobody has waited for it."""
+        work = self.work()
+        return work is not None and work.is_completed() and work.is_success()
+
     @property
     def is_followed(self) -> bool:
         """Whether somebody wants to know when it is over."""
         return bool(self._followers)
 
     def over(self, error: BaseException | None) -> None:
-        """Tells those who want to know."""
+        """Tells those who want to know that it is over."""
         for callback in self._followers:
             callback(error)
+
+    def forgotten(self) -> None:
+        """Tells those who want to know that it is never over."""
+        for callback in self._forgetters:
+            callback()
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""

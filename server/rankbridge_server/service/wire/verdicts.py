@@ -55,7 +55,8 @@ def testimony(evidence: pb.GetEvidenceResponse) -> Testimony:
         host=rank.host,
         process=between(_look(evidence.before), _look(evidence.process)),
         groups=tuple(group_of(it.name, it.ranks) for it in rank.groups if it.HasField("rank_in_group")),
-        operations=tuple(map(_operation, evidence.record.operations)),
+        # Of the user's own code, torch's state says it.
+        operations=tuple(_operation(it) for it in evidence.record.operations if not it.by_script),
         admissions=tuple(map(_admission, evidence.pending.admissions)),
         activity=activity_of(evidence.activity) if evidence.HasField("activity") else None,
         threads=threads,

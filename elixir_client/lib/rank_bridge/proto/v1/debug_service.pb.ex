@@ -236,6 +236,7 @@ defmodule RankBridge.Proto.V1.GetRecordRequest do
 
     * `limit` - At most so many operations, the last ones. 0: all.
     * `group` - Only those of a group. Empty: of all.
+    * `by_script` - Only calls of the user's own code (true), or only operations of controllers (false). Not set: both.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -245,11 +246,13 @@ defmodule RankBridge.Proto.V1.GetRecordRequest do
   @type t :: %__MODULE__{
           limit: non_neg_integer(),
           group: String.t(),
+          by_script: boolean() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct limit: 0,
             group: "",
+            by_script: nil,
             __unknown_fields__: []
 
   @impl true
@@ -264,6 +267,7 @@ defmodule RankBridge.Proto.V1.GetRecordRequest do
     [
       Encode.implicit(0x08, :uint32, message.limit),
       Encode.implicit(0x12, :string, message.group),
+      Encode.optional(0x18, :bool, message.by_script),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -283,6 +287,10 @@ defmodule RankBridge.Proto.V1.GetRecordRequest do
 
   def __put__(message, 2, 2, raw, _depth) do
     %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | by_script: Decode.value(:bool, raw)}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -305,7 +313,8 @@ defmodule RankBridge.Proto.V1.GetRecordRequest do
   def __fields__ do
     [
       {1, :limit, :uint32, :implicit},
-      {2, :group, :string, :implicit}
+      {2, :group, :string, :implicit},
+      {3, :by_script, :bool, :optional}
     ]
   end
 end
@@ -419,6 +428,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
     * `interval_ms` - Time between two responses, in milliseconds: 50 to 10,000. 0: 250. Where nothing happens, a response comes each second, or
       after this time if it is longer.
     * `last` - Where `after` is not set: so many operations that have ended last come first, as far as the record has them. 0: none.
+    * `by_script` - Only calls of the user's own code (true), or only operations of controllers (false). Not set: both.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -431,6 +441,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
           record: non_neg_integer(),
           interval_ms: non_neg_integer(),
           last: non_neg_integer(),
+          by_script: boolean() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -439,6 +450,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
             record: 0,
             interval_ms: 0,
             last: 0,
+            by_script: nil,
             __unknown_fields__: []
 
   @impl true
@@ -456,6 +468,7 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
       Encode.implicit(0x18, :uint64, message.record),
       Encode.implicit(0x20, :uint32, message.interval_ms),
       Encode.implicit(0x28, :uint32, message.last),
+      Encode.optional(0x30, :bool, message.by_script),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -489,6 +502,10 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
     %{message | last: Decode.value(:uint32, raw)}
   end
 
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | by_script: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -512,7 +529,8 @@ defmodule RankBridge.Proto.V1.WatchRecordRequest do
       {2, :after, :uint64, :optional},
       {3, :record, :uint64, :implicit},
       {4, :interval_ms, :uint32, :implicit},
-      {5, :last, :uint32, :implicit}
+      {5, :last, :uint32, :implicit},
+      {6, :by_script, :bool, :optional}
     ]
   end
 end
@@ -757,7 +775,7 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
 
     * `operation` - Its kind: "all_reduce".
     * `group` - Name of its group.
-    * `operation_id` - Its operation id. Empty: its caller gave none.
+    * `operation_id` - Its operation id; of a call of the user's own code, what torch's group and `number` make, the same on all members. Empty: none.
     * `session_id` - Session of its caller. Empty: the shared one.
     * `generation` - Generation in which it was called.
     * `contract` - What its members agree on: "all_reduce dtype=float32 shape=[4] op=sum". Empty: it was not announced, or needs no agreement.
@@ -773,6 +791,10 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     * `indefinite` - Whether other ranks may have done it although it failed here.
     * `sequence` - How many operations its group had admitted in the generation when it was announced: of those that were admitted, the same
       on all members for the same operation alone. Not set: it was not announced.
+    * `by_script` - Whether the user's own code has called it, by torch.distributed: a function on the rank, or the script of the job to which it
+      is attached. Otherwise a controller has.
+    * `number` - Of a call of the user's own code: its number in its group, from 1, the same on all members. 0: it has none, as a send or a
+      receive.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -798,6 +820,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
           message: String.t(),
           indefinite: boolean(),
           sequence: non_neg_integer() | nil,
+          by_script: boolean(),
+          number: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -818,6 +842,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
             message: "",
             indefinite: false,
             sequence: nil,
+            by_script: false,
+            number: 0,
             __unknown_fields__: []
 
   @impl true
@@ -847,6 +873,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       Encode.implicit(0x7A, :string, message.message),
       Encode.implicit(0x80, :bool, message.indefinite),
       Encode.optional(0x88, :uint64, message.sequence),
+      Encode.implicit(0x90, :bool, message.by_script),
+      Encode.implicit(0x98, :uint64, message.number),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -928,6 +956,14 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     %{message | sequence: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 18, 0, raw, _depth) do
+    %{message | by_script: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, 19, 0, raw, _depth) do
+    %{message | number: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -963,7 +999,9 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       {14, :code, {:enum, V1.ErrorCode}, :implicit},
       {15, :message, :string, :implicit},
       {16, :indefinite, :bool, :implicit},
-      {17, :sequence, :uint64, :optional}
+      {17, :sequence, :uint64, :optional},
+      {18, :by_script, :bool, :implicit},
+      {19, :number, :uint64, :implicit}
     ]
   end
 end

@@ -11,7 +11,7 @@ import grpc
 from rankbridge.v1 import debug_service_pb2 as pb
 
 from ....core.errors import BridgeError, Place
-from ....service.records import AT_ONCE, SILENCE_S, interval_of, of_group, pack
+from ....service.records import AT_ONCE, SILENCE_S, caller_of, chosen, interval_of, pack
 from ....service.wire import wire
 from ..observed_rank import ObservedRank
 
@@ -29,7 +29,7 @@ def growths(
     gone = threading.Event()
     if not context.add_callback(gone.set):
         return
-    record = rank.record
+    record, wanted = rank.record, (request.group, caller_of(request))
     after, epoch = _begin(rank, request), record.epoch
     sent: object = None
     at = 0.0
@@ -37,7 +37,7 @@ def growths(
         operations, ended = record.after(after, AT_ONCE)
         lost = ended - after - len(operations)
         after = ended
-        mine, pending = of_group(request.group, operations), of_group(request.group, record.unended())
+        mine, pending = chosen(operations, *wanted), chosen(record.unended(), *wanted)
         now = time.monotonic()
         if mine or lost or pending != sent or now - at >= SILENCE_S:
             sent, at = pending, now

@@ -20,6 +20,7 @@ from ....doctor.evidence import Process
 from ....doctor.patience import PATIENCE_S
 from ....doctor.testimony import Silence
 from ....service.gang_verdict import verdict_on
+from ....service.records import caller_of
 from ....service.wire import verdicts, wire
 from ..observed_rank import ObservedRank
 from .growth import growths
@@ -115,7 +116,7 @@ class RankServer(grpc.GenericRpcHandler):
             "GetRecord",
             request,
             pb.GetRecordResponse,
-            lambda: self._rank.get_record(request.limit, request.group),
+            lambda: self._rank.get_record(request.limit, request.group, caller_of(request)),
         )
 
     def _get_stacks(

@@ -1,0 +1,39 @@
+"""Writing the collectives that the user's code calls into the record of its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch._C._distributed_c10d import ProcessGroup
+
+from ..core.errors import BridgeError
+from ..core.record.script_calls import ScriptCalls
+from .breakpoints import code_of
+from .contracts import contract_of, post_of
+from .dispatch import begun, hook
+from .watch.next_call import NextCall
+
+
+def begin(calls: ScriptCalls) -> Callable[[], None]:
+    """Writes the collectives, sends and receives of this process from now on. Returns what ends that."""
+    end: Callable[[], None] = hook().call_before(lambda call: _record(calls, call))
+    return end
+
+
+def _record(calls: ScriptCalls, call: NextCall) -> None:
+    if call.is_post:
+        number, operation_id, contract = 0, "", post_of(call)
+    else:
+        number = begun(ProcessGroup.unbox(call.argument("process_group"))) + 1
+        operation_id, contract = f"{call.key} {number}", contract_of(call)
+    recorded = calls.begin(call.kind, call.group, operation_id, number, contract, call.site, call)
+
+    def over(error: BaseException | None) -> None:
+        calls.end(recorded, None if error is None else BridgeError.of(code_of(error), _said(error)))
+
+    call.then(over)
+    call.if_forgotten(lambda: calls.forget(recorded))
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
