@@ -126,9 +126,10 @@ def test_sends_and_receives_have_their_peer_and_tag_and_no_number(gang: Gang) ->
 def test_a_call_for_which_nobody_waits_ends_in_the_record_too(gang: Gang) -> None:
     gang.call("unawaited")
     for rank in range(SIZE):
-        last = of_script(gang, rank)[-2:]
-        assert {it.operation for it in last} == {"all_reduce", "barrier"}
+        last = of_script(gang, rank)[-3:]
+        assert sorted(it.operation for it in last) == ["all_reduce", "all_reduce", "barrier"]
         assert all(it.done is not None for it in last)
+        assert [it.code for it in last if "int16" in it.contract] == ["backend_failed"]
 
 
 def test_a_call_that_raises_is_recorded_with_what_it_raised(gang: Gang) -> None:
@@ -187,6 +188,14 @@ def test_a_verdict_takes_calls_from_torch_and_not_from_the_record(gang: Gang, tm
     assert verdict.call.startswith("all_reduce world")
 
 
+@pytest.mark.parametrize("options", [[], ["--load", APP, "--backend", "fake"]])
+def test_ranks_without_calls_to_record_do_not_begin(options: list[str]) -> None:
+    command = [RANKBRIDGE, "up", "--size", "1", "--record-calls", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "--record-calls needs functions" in done.stderr
+
+
 def _said(*command: str) -> str:
     done = subprocess.run([RANKBRIDGE, *command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -216,6 +225,7 @@ def test_a_stopped_job_shows_what_its_others_wait_in(attached: Job) -> None:
             until(lambda: any(it.done is None and time.time() - it.called > 0.3 for it in of_script(gang, 0)))
             with gang[0].watch_record(caller="script") as watch:
                 assert [it.done for it in next(watch).pending][:1] == [None]
+            assert [it.rank for it in gang.diagnose(patience=0.3).culprits] == [1]
         finally:
             os.kill(attached.pids()[1], signal.SIGCONT)
     attached.goes_on()

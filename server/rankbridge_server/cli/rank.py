@@ -37,7 +37,7 @@ from .logs import LOGS_NOTE, logs_of, logs_options
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .progress import progress
-from .settings import LOAD, OBSERVE, RECORD_CALLS, heartbeat_of, limits_of, limits_options
+from .settings import LOAD, OBSERVE, RECORD_CALLS, check_record_calls, heartbeat_of, limits_of, limits_options
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import WHO, JobTokens, of_ranks, tokens_options
 
@@ -52,6 +52,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def run(options: Options) -> int:
     """Runs the command; returns the exit status."""
+    check_record_calls(options)
     try:
         traces.check()
         if options.backend == "mpi":

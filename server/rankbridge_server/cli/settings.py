@@ -128,6 +128,15 @@ def _patience(value: str | float) -> float:
     return seconds or math.inf
 
 
+def check_record_calls(options: Options) -> None:
+    """Raises UsageError if there is nothing of which the calls could be recorded."""
+    if options.record_calls and (not options.load or options.backend not in ("gloo", "nccl")):
+        raise click.UsageError(
+            "--record-calls needs functions (--load) and the backend gloo or nccl, on which they have "
+            "torch.distributed"
+        )
+
+
 def heartbeat_of(options: Options) -> Heartbeat:
     """The heartbeat of the options."""
     return Heartbeat(options.heartbeat_interval, options.heartbeat_misses)

@@ -35,7 +35,16 @@ from .nccl import NoNccl, import_nccl
 from .options import FILE, Command, Option, Options, address
 from .others import BackendName
 from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
-from .settings import LOAD, OBSERVE, PRELOAD, RECORD_CALLS, heartbeat_of, limits_of, limits_options
+from .settings import (
+    LOAD,
+    OBSERVE,
+    PRELOAD,
+    RECORD_CALLS,
+    check_record_calls,
+    heartbeat_of,
+    limits_of,
+    limits_options,
+)
 from .tls import TLS_NOTE, TlsError, reread_tls, tls_options
 from .tokens import given, tokens_options
 
@@ -99,6 +108,7 @@ def _check(options: Options) -> None:
         raise ValueError(
             "--exit-on-stdin-close needs a standard input that can be closed, as a pipe: this is a file or /dev/null"
         )
+    check_record_calls(options)
     limits_of(options)
 
 

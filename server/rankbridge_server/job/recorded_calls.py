@@ -7,6 +7,7 @@ from collections.abc import Callable
 from torch._C._distributed_c10d import ProcessGroup
 
 from ..core.errors import BridgeError
+from ..core.logger import LOGGER
 from ..core.record.script_calls import ScriptCalls
 from .breakpoints import code_of
 from .contracts import contract_of, post_of
@@ -16,7 +17,19 @@ from .watch.next_call import NextCall
 
 def begin(calls: ScriptCalls) -> Callable[[], None]:
     """Writes the collectives, sends and receives of this process from now on. Returns what ends that."""
-    end: Callable[[], None] = hook().call_before(lambda call: _record(calls, call))
+    complained = False
+
+    def record(call: NextCall) -> None:
+        nonlocal complained
+        try:
+            _record(calls, call)
+        except Exception:
+            # What is recorded or not must fail no job.
+            if not complained:
+                complained = True
+                LOGGER.warning("a call of %s is not recorded", call.kind, exc_info=True)
+
+    end: Callable[[], None] = hook().call_before(record)
     return end
 
 
@@ -26,11 +39,16 @@ def _record(calls: ScriptCalls, call: NextCall) -> None:
     else:
         number = begun(ProcessGroup.unbox(call.argument("process_group"))) + 1
         operation_id, contract = f"{call.key} {number}", contract_of(call)
-    recorded = calls.begin(call.kind, call.group, operation_id, number, contract, call.site, call)
 
     def over(error: BaseException | None) -> None:
         calls.end(recorded, None if error is None else BridgeError.of(code_of(error), _said(error)))
 
+    def look() -> None:
+        is_done, error = call.outcome()
+        if is_done:
+            over(error)
+
+    recorded = calls.begin(call.kind, call.group, operation_id, number, contract, call.site, look)
     call.then(over)
     call.if_forgotten(lambda: calls.forget(recorded))
 

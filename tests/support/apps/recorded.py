@@ -11,6 +11,8 @@ import torch.distributed as dist
 import rankbridge_server
 from rankbridge_server import Context
 
+_kept: list[object] = []
+
 
 @rankbridge_server.function
 def reduce(context: Context, after: str = "") -> float:
@@ -34,7 +36,8 @@ def post(context: Context) -> None:
 
 @rankbridge_server.function
 def unawaited(context: Context) -> None:
-    """A collective for which nobody waits, and one that shows that all ranks have done it."""
+    """Collectives for which nobody waits, of which one is kept and fails; and one that all ranks have done then."""
+    _kept.append(dist.all_reduce(torch.zeros(1, dtype=torch.int16), async_op=True))
     dist.all_reduce(torch.zeros(1), async_op=True)
     dist.barrier()
 

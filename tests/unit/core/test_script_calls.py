@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rankbridge_server.core.caller import Caller
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
 from rankbridge_server.core.record.memory import SPARE
@@ -11,22 +13,12 @@ from rankbridge_server.core.record.script_calls import ScriptCall, ScriptCalls
 CONTRACT = "all_reduce dtype=float32 shape=[4] op=sum"
 
 
-class Work:
-    """A call that is followed."""
-
-    def __init__(self, is_complete: bool = False) -> None:
-        self._is_complete = is_complete
-
-    def is_complete(self) -> bool:
-        return self._is_complete
-
-
 def calls_in(record: Record) -> ScriptCalls:
     return ScriptCalls(record, lambda: (1, 2))
 
 
-def begun(calls: ScriptCalls, number: int = 7, *, is_complete: bool = False) -> ScriptCall:
-    return calls.begin("all_reduce", "tp", f"5 {number}", number, CONTRACT, "/train.py:8", Work(is_complete))
+def begun(calls: ScriptCalls, number: int = 7, look: Callable[[], None] = lambda: None) -> ScriptCall:
+    return calls.begin("all_reduce", "tp", f"5 {number}", number, CONTRACT, "/train.py:8", look)
 
 
 def test_a_call_is_pending_until_it_is_over_and_kept_then() -> None:
@@ -63,7 +55,7 @@ def test_a_call_that_failed_is_kept_with_its_error() -> None:
 def test_a_call_that_is_done_or_forgotten_ends_although_nobody_waits_for_it() -> None:
     record = Record(4)
     calls = calls_in(record)
-    begun(calls, 1, is_complete=True)
+    done = begun(calls, 1, lambda: calls.end(done, None))
     forgotten, waits = begun(calls, 2), begun(calls, 3)
     calls.forget(forgotten)
     assert record.entries() == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from ..caller import Caller
 from ..errors import BridgeError, Phase, Place
@@ -13,18 +12,10 @@ from .record import Record
 from .recorded import Recorded
 
 
-class Followed(Protocol):
-    """What tells how far a call has come."""
-
-    def is_complete(self) -> bool:
-        """Whether it is done, although nobody has waited for it."""
-        ...
-
-
 class ScriptCall:
     """A call of the user's own code, as `Entry` has it. Made by `ScriptCalls`."""
 
-    __slots__ = ("began", "contract", "entered", "error", "followed", "number", "place", "site", "slot")
+    __slots__ = ("began", "contract", "entered", "error", "look", "number", "place", "site", "slot")
 
     caller = Caller.SCRIPT
     phase = Phase.DATA
@@ -33,8 +24,8 @@ class ScriptCall:
     session_id = ""
     function = ""
 
-    def __init__(self, place: Place, number: int, contract: str, site: str, followed: Followed) -> None:
-        """`number`: in its group; 0: it has none."""
+    def __init__(self, place: Place, number: int, contract: str, site: str, look: Callable[[], None]) -> None:
+        """`number`: in its group; 0: it has none. `look`: ends it, if it is done."""
         self.place = place
         self.number = number
         self.contract = contract
@@ -42,7 +33,7 @@ class ScriptCall:
         self.began = self.entered = time.monotonic()
         self.error: BridgeError | None = None
         self.slot = 0
-        self.followed: Followed | None = followed
+        self.look: Callable[[], None] | None = look
 
 
 class ScriptCalls:
@@ -65,14 +56,17 @@ class ScriptCalls:
         number: int,
         contract: str,
         site: str,
-        followed: Followed,
+        look: Callable[[], None],
     ) -> ScriptCall:
-        """Writes a call that begins now. Arguments are as of `RecordedOperation` of the proto."""
+        """Writes a call that begins now. Arguments are as of `RecordedOperation` of the proto.
+
+        `look`: called now and then until it is over: ends it, if it is done although nobody has waited for it.
+        """
         if self._forgotten:
             self._end_forgotten()
         rank, generation = self._where()
         place = Place(rank, group, operation, operation_id, generation)
-        call = ScriptCall(place, number, contract, site, followed)
+        call = ScriptCall(place, number, contract, site, look)
         self._pending[call] = None
         self._record.note(call)
         return call
@@ -82,22 +76,21 @@ class ScriptCalls:
         # What is over for its thread may be forgotten on another.
         if self._pending.pop(call, call) is None:
             # It refers to the call's tensors, and back.
-            call.followed = None
+            call.look = None
             call.error = error
             self._record.add(call)
 
     def forget(self, call: ScriptCall) -> None:
         """Ends a call soon that nobody can wait for any more. Takes no lock: a finalizer may call it at any moment."""
-        call.followed = None
+        call.look = None
         self._forgotten.append(call)
 
     def settle(self) -> None:
         """Ends calls that are done and that nobody has waited for."""
         self._end_forgotten()
         for call in list(self._pending):
-            followed = call.followed
-            if followed is not None and followed.is_complete():
-                self.end(call, None)
+            if (look := call.look) is not None:
+                look()
 
     def under_way(self) -> list[Recorded]:
         """The calls that are not over, the oldest first."""

@@ -93,10 +93,21 @@ class NextCall:
         """
         self._forgetters.append(callback)
 
-    def is_complete(self) -> bool:
-        """Whether its work is done, and well, although nobody has waited for it."""
+    def outcome(self) -> tuple[bool, BaseException | None]:
+        """Whether its work is done, although nobody has waited for it, and how that has failed."""
         work = self.work()
-        return work is not None and work.is_completed() and work.is_success()
+        if work is None or not work.is_completed():
+            return False, None
+        try:
+            future = work.get_future()
+        except RuntimeError:
+            # Sends and receives have none.
+            return True, None
+        try:
+            future.value()
+        except Exception as error:
+            return True, error
+        return True, None
 
     @property
     def is_followed(self) -> bool:
