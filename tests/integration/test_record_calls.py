@@ -160,6 +160,8 @@ def test_commands_show_calls_apart_from_operations(running: RunningGang, gang: G
         ("script", "all_reduce"),
         ("controller", "reduce"),
     }
+    one = _said("record", *endpoints, "--limit", "3", "--caller", "controller").splitlines()
+    assert {line.split()[1] for line in one[1:]} == {"controller"}
     _said("trace", *endpoints, "-o", str(tmp_path / "run.json"))
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     tracks = {it["args"]["name"] for it in events if it["name"] == "thread_name" and it["pid"] == 0}

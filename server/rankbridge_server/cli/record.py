@@ -7,6 +7,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ..core.printable import printable
 from .every_rank import every_rank
 from .gangs import NoGang, complain, connected, gang_options
@@ -36,7 +38,10 @@ def _run(options: Options) -> int:
         with connected(options) as gang, progress("asking the ranks"):
             # Twice as many: the first ones of other ranks may not be among this one's last.
             records, failures = every_rank(
-                gang, lambda rank: rank.record(limit=2 * options.limit, group=options.group)
+                gang,
+                lambda rank: rank.record(
+                    limit=2 * options.limit, group=options.group, caller=options.caller or ""
+                ),
             )
     except (NoGang, RankBridgeError, OSError) as error:
         return complain("record", error)
@@ -109,6 +114,13 @@ COMMAND = Command(
             "--limit", type=int, default=20, metavar="N", help="the last N operations; 0: all that ranks keep"
         ),
         Option("--group", default="", metavar="NAME", help="only operations of this group"),
+        Option(
+            "--caller",
+            type=click.Choice(["controller", "script"]),
+            default=None,
+            help="only operations of controllers, or only what functions and a job's script call of torch.distributed, "
+            "which ranks record with --record-calls",
+        ),
         Option(
             "--flight-recorder",
             type=FILE,

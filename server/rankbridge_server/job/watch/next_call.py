@@ -101,8 +101,8 @@ class NextCall:
         try:
             future = work.get_future()
         except RuntimeError:
-            # Sends and receives have none.
-            return True, None
+            # Sends and receives have none: only their wait tells how they have ended.
+            return False, None
         try:
             future.value()
         except Exception as error:
