@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.waiting import until
 
 import rankbridge
-from rankbridge import Gang, InvalidArgumentError, RecordedOperation
+from rankbridge import Gang, InvalidArgumentError, RankBridgeError, RecordedOperation
 from rankbridge_server.core.record.files import record_path
 from rankbridge_server.core.record.memory import RecordMemory
 
@@ -139,6 +140,21 @@ def test_a_call_that_raises_is_recorded_with_what_it_raised(gang: Gang) -> None:
         assert (last.code, last.done is not None) == ("backend_failed", True)
         assert said[rank]
         assert said[rank][:100] in last.message
+
+
+@pytest.mark.parametrize(("how", "code"), [("skip", "cancelled"), ("fail", "aborted")])
+def test_a_call_at_a_breakpoint_is_pending_and_ends_as_it_is_let_go(gang: Gang, how: str, code: str) -> None:
+    with gang.hold("caller=script kind=all_reduce") as hold:
+        reducing = gang.function("reduce").start()
+        hold.wait(timeout=30.0)
+        assert [of_script(gang, rank)[-1].done for rank in range(SIZE)] == [None] * SIZE
+        getattr(hold, how)()
+        with nullcontext() if how == "skip" else pytest.raises(RankBridgeError, match="held at a breakpoint"):
+            reducing.result()
+    for rank in range(SIZE):
+        last = of_script(gang, rank)[-1]
+        assert (last.code, last.done is not None) == (code, True)
+        assert "breakpoint" in last.message
 
 
 def test_the_record_can_be_asked_for_one_caller_alone(gang: Gang) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch._C._distributed_c10d import ProcessGroup
 
-from ..core.errors import BridgeError
+from ..core.errors import BridgeError, ErrorCode
 from ..core.logger import LOGGER
 from ..core.record.script_calls import ScriptCalls
 from .breakpoints import code_of
@@ -41,7 +41,11 @@ def _record(calls: ScriptCalls, call: NextCall) -> None:
         operation_id, contract = f"{call.key} {number}", contract_of(call)
 
     def over(error: BaseException | None) -> None:
-        calls.end(recorded, None if error is None else BridgeError.of(code_of(error), _said(error)))
+        if call.is_skipped:
+            failed: BridgeError | None = BridgeError.of(ErrorCode.CANCELLED, "it was skipped at a breakpoint")
+        else:
+            failed = None if error is None else BridgeError.of(code_of(error), _said(error))
+        calls.end(recorded, failed)
 
     def look() -> None:
         is_done, error = call.outcome()
