@@ -18,6 +18,8 @@ from tests.support.gangs import up
 import rankbridge
 
 MAX_SESSION_REFS = 64
+# All of its memory is in use soon.
+MAX_RECORD = 64
 
 
 @contextmanager
@@ -38,6 +40,7 @@ def scene(
         backend: What moves its data.
     """
     limits = ["--max-pending", str(MAX_PENDING), "--max-session-refs", str(MAX_SESSION_REFS)]
+    limits += ["--max-record", str(MAX_RECORD)]
     with ExitStack() as stack:
         running = stack.enter_context(up(directory, size, backend, limits))
         gang = stack.enter_context(rankbridge.connect(running.targets))

@@ -54,13 +54,19 @@ _DOUBLE = struct.Struct("<d")
 _LONG = struct.Struct("<q")
 _USED = struct.Struct("<Q")
 
-KINDS = (
-    "", "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter",
+TORCH_KINDS = (
+    "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter",
     "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier",
     "send", "recv", "all_reduce_coalesced", "all_gather_coalesced", "all_gather_into_tensor_coalesced",
-    "reduce_scatter_tensor_coalesced", "all_gatherv", "reduce_scatterv", "broadcast_object", "broadcast_object_list",
-    "broadcast_tensor_dict", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict",
+    "reduce_scatter_tensor_coalesced",
 )  # fmt: skip
+"""What passes torch's dispatcher."""
+COORDINATOR_KINDS = (
+    "all_gatherv", "reduce_scatterv", "broadcast_object", "broadcast_object_list", "broadcast_tensor_dict",
+    "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict",
+)  # fmt: skip
+"""What coordinators call besides."""
+KINDS = ("", *TORCH_KINDS, *COORDINATOR_KINDS)
 DTYPES = (
     "", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
     "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2",
