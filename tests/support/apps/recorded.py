@@ -36,10 +36,19 @@ def post(context: Context) -> None:
 
 @rankbridge_server.function
 def unawaited(context: Context) -> None:
-    """Collectives for which nobody waits, of which one is kept and fails; and one that all ranks have done then."""
-    _kept.append(dist.all_reduce(torch.zeros(1, dtype=torch.int16), async_op=True))
+    """A collective for which nobody waits, and one that shows that all ranks have done it."""
     dist.all_reduce(torch.zeros(1), async_op=True)
     dist.barrier()
+
+
+@rankbridge_server.function
+def refused_unawaited(context: Context) -> None:
+    """A collective that Gloo does not know, and for which nobody waits."""
+    work = dist.all_reduce(torch.zeros(1, dtype=torch.int16), async_op=True)
+    _kept.append(work)
+    # Gloo's next barrier would fail with it.
+    while not work.is_completed():
+        time.sleep(0.01)
 
 
 @rankbridge_server.function
