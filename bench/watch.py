@@ -1,7 +1,8 @@
 """What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
 
 Both in turn in one run, block by block: the hook is installed and taken back in the same processes. On one rank a call
-has nobody to wait for, so that its CPU time is steady. Shown is the block that a quarter of all are faster than.
+has nobody to wait for, so that its CPU time is steady. Shown is the block that a quarter of all are faster than. With
+`--record-calls` it is what the record of a gang's rank adds, in place of the watch.
 """
 
 from __future__ import annotations
