@@ -90,6 +90,7 @@ def test_a_rank_that_stays_inside_of_a_call_is_named_by_what_the_others_wait_for
     assert any(it["line"] == line("time.sleep(WRONG_S)") for it in found["culprits"][0]["stack"])
 
 
+@pytest.mark.sampled
 def test_of_a_job_that_moves_nobody_is_blamed_and_calls_are_recorded_with_what_they_ask_for(
     tmp_path: Path,
 ) -> None:

@@ -38,7 +38,7 @@ HERE = {
     "point_to_point": 1,
     "programs": 1,
     "queues": 1,
-    "record": 2,
+    "record": 3,
     "tensors": 1,
 }
 

@@ -188,6 +188,7 @@ def test_the_other_end_that_has_gone_is_named_at_once(tmp_path: Path, what: str,
         assert it["seconds"] < TIMEOUT_S / 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("what", "gone", "code"),
     [("gone", 1, "PEER_MISSING"), ("killed", 1, "PEER_LOST"), ("killed_first", 0, "PEER_LOST")],
@@ -201,6 +202,7 @@ def test_a_rank_that_has_gone_is_named_at_once(tmp_path: Path, what: str, gone: 
         assert it["seconds"] < TIMEOUT_S / 2
 
 
+@pytest.mark.sampled
 def test_ranks_that_have_done_all_that_they_had_to_may_leave(tmp_path: Path) -> None:
     said = run(tmp_path, "left")
     assert [[it["code"] for it in each] for each in said] == [[""], [""], [], []]

@@ -68,6 +68,7 @@ def run(folder: Path, what: str) -> list[list[Said]]:
     return said
 
 
+@pytest.mark.sampled
 def test_ranks_on_two_hosts_are_guarded_as_those_on_one(tmp_path: Path) -> None:
     names = ["stranger", "ring", "op", "missing", "crossed", "sent_size", "tags", "killed"]
     said = run(tmp_path, ",".join(names))

@@ -236,6 +236,7 @@ def test_shared_memory_of_a_guest_is_limited(
     eve[0].close_session("hers")
 
 
+@pytest.mark.sampled
 def test_operations_that_a_guest_leaves_behind_are_withdrawn(
     running: RunningGang, tokens: Path, owner: Gang
 ) -> None:
@@ -264,6 +265,7 @@ def test_a_guest_watches_its_own_operations_alone(guest: Guest, owner: Gang) -> 
         assert seen == ["~bob/his", "~alice/hers"]
 
 
+@pytest.mark.sampled
 def test_sessions_of_a_guest_are_limited_and_closed_when_it_has_left(
     running: RunningGang, tokens: Path, owner: Gang
 ) -> None:

@@ -459,6 +459,7 @@ def test_without_a_gang_the_command_says_so(tmp_path: Path) -> None:
     assert done.stderr.startswith("rankbridge break: ")
 
 
+@pytest.mark.sampled
 def test_the_ranks_of_a_job_are_held_where_a_sidecar_is_attached(tmp_path: Path) -> None:
     with job(tmp_path, torchrun(2), ["--line", "after", "--pause", "0.01"]) as foreign:
         foreign.attached()

@@ -35,6 +35,7 @@ def run(*options: str, environ: dict[str, str] | None = None) -> subprocess.Comp
     )
 
 
+@pytest.mark.sampled
 def test_a_stranger_in_the_launchers_store_is_no_rank_and_is_shown_no_token(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     write_new(tokens, Tokens.new().to_json())

@@ -49,6 +49,7 @@ def events(errors: Path, rank: int) -> list[str]:
     return [it["event"] for it in logged(errors) if it.get("rank") == rank]
 
 
+@pytest.mark.sampled
 def test_lines_of_json_say_what_happens_to_ranks(tmp_path: Path) -> None:
     with gang(tmp_path, ["--log-format", "json", "--log-level", "info"]) as (errors, description):
         assert events(errors, 0) == events(errors, 1) == ["serving", "formed"]

@@ -157,6 +157,7 @@ def test_a_client_reads_the_same_as_messages(gang: RunningGang) -> None:
         ] * 3
 
 
+@pytest.mark.sampled
 def test_lost_and_stopped_ranks_are_down_and_the_others_are_read(tmp_path: Path) -> None:
     options = ["--metrics", "127.0.0.1:0", "--on-rank-exit", "leave", "--heartbeat-interval", "60"]
     with up(tmp_path, 3, options=options) as gang:

@@ -155,6 +155,7 @@ def test_without_mpi_the_command_says_what_to_install(tmp_path: Path) -> None:
     assert (result.returncode, "rankbridge[server,mpi]" in result.stderr) == (1, True)
 
 
+@pytest.mark.sampled
 def test_ranks_under_mpiexec_form_a_gang_of_their_own(tmp_path: Path) -> None:
     endpoints = tmp_path / "endpoints.json"
     # The launcher of MPICH that only forks: it opens no port.

@@ -178,6 +178,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     assert str(tmp_path / "a" / "b") in found.stderr
 
 
+@pytest.mark.sampled
 def test_a_job_with_a_sidecar_can_be_observed(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     *launcher, script = torchrun(SIZE)

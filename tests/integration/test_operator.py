@@ -141,6 +141,7 @@ def test_status_names_what_is_pending_and_who_is_missing(host: Path) -> None:
         assert pending() == []
 
 
+@pytest.mark.sampled
 def test_top_shows_rates_and_for_whom_the_others_wait(host: Path) -> None:
     with up(host, 3, "fake", own=True) as gang, rankbridge.connect(gang.description) as driver:
         with _following("top", "--interval", "0.05", "--json") as lines:

@@ -78,6 +78,7 @@ def held_back(gang: Gang, rank: int, operation: str = "all_reduce") -> Iterator[
         it.result()
 
 
+@pytest.mark.sampled
 @needs_browser
 def test_a_rank_that_keeps_the_others_waiting_is_shown(tab: Tab, gang: Gang) -> None:
     gang.barrier()
@@ -209,6 +210,7 @@ def test_lanes_are_paused_zoomed_and_read_by_keys_and_by_the_mouse(tab: Tab, gan
         until(lambda: re.match(r"all_reduce on world, rank 0\n.*, pending\n", _tip(tab)) is not None)
 
 
+@pytest.mark.sampled
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_and_its_text_can_be_read(
@@ -227,6 +229,7 @@ def test_it_fits_a_phone_and_its_text_can_be_read(
         tab.close()
 
 
+@pytest.mark.sampled
 @needs_browser
 def test_a_rank_that_is_lost_and_replaced_is_seen(chromium: Browser, tmp_path: Path) -> None:
     with (
@@ -254,6 +257,7 @@ def test_a_rank_that_is_lost_and_replaced_is_seen(chromium: Browser, tmp_path: P
         tab.close()
 
 
+@pytest.mark.sampled
 @needs_browser
 def test_a_job_under_watch_is_shown_while_it_runs_and_after_its_death(
     chromium: Browser, tmp_path: Path
@@ -292,6 +296,7 @@ def test_a_job_under_watch_is_shown_while_it_runs_and_after_its_death(
             tab.close()
 
 
+@pytest.mark.sampled
 @needs_browser
 def test_the_page_of_256_ranks_is_smooth(chromium: Browser) -> None:
     model = Model("made", "gang", admits=True)

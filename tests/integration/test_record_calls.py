@@ -239,6 +239,7 @@ def test_what_an_attached_job_itself_calls_is_recorded(attached: Job) -> None:
         assert [it.operation for it in gang[0].record(caller="controller")][-1:] == ["barrier"]
 
 
+@pytest.mark.sampled
 def test_a_stopped_job_shows_what_its_others_wait_in(attached: Job) -> None:
     with rankbridge.connect(attached.endpoints_file) as gang:
         os.kill(attached.pids()[1], signal.SIGSTOP)

@@ -91,6 +91,7 @@ def test_a_gang_that_does_not_start_ends_the_run_with_3(tmp_path: Path) -> None:
         assert stopped["reason"].startswith("4 ranks on fake did not start: ")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_every_rank_ends_with_a_run_that_is_ended(tmp_path: Path, signum: signal.Signals) -> None:
     waits = "absent = [1]\ntimeout_ms = 60000\n"
@@ -431,6 +432,7 @@ def test_a_case_that_is_known_to_fail_fails_the_run_when_it_passes(tmp_path: Pat
     assert done.stderr == "known.toml: no case is named other*\n"
 
 
+@pytest.mark.sampled
 def test_a_run_that_fails_is_written_as_a_scenario_and_as_the_smallest_that_fails_so(tmp_path: Path) -> None:
     steps = """
 [matrix]

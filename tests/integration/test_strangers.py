@@ -162,6 +162,7 @@ def test_more_idle_connections_than_a_shell_lets_a_process_have(running: Running
                     newcomer.barrier()
 
 
+@pytest.mark.sampled
 def test_eight_bytes_and_the_end_at_every_port(running: RunningGang) -> None:
     reset = struct.pack("ii", 1, 0)
     for ports in ports_of(running).values():

@@ -36,6 +36,7 @@ def part(name: str) -> str:
     return found[1]
 
 
+@pytest.mark.sampled
 def test_two_ranks_on_two_addresses_are_driven_from_a_third_place(tmp_path: Path) -> None:
     if subprocess.run([*_NETWORK, _ADDRESSES], capture_output=True, check=False).returncode:
         pytest.skip("this user may make no user and network namespaces")

@@ -225,6 +225,7 @@ def test_what_is_refused_is_refused_through_the_witness_and_wrong_arguments_are_
         assert answer.error.code == error_pb2.ERROR_CODE_INVALID_ARGUMENT
 
 
+@pytest.mark.sampled
 def test_a_job_with_a_sidecar_ends_and_its_witness_with_it(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     *launcher, script = torchrun(SIZE)

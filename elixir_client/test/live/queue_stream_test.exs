@@ -61,7 +61,7 @@ for {place, arguments} <- [{Near, []}, {Far, ["--no-shared-memory"]}] do
 
     test "it ends when nothing comes in time, and waits for room no longer", %{gang: gang} do
       queue = queue(gang, reader_ranks_in_group: [1], max_chunks: 1)
-      stream = Queue.stream(gang, queue, timeout: 300)
+      stream = Queue.stream(gang, queue, timeout: 1_000)
       assert Enum.to_list(stream) == []
       error = assert_raise Error, fn -> Enum.into([1, 2], stream) end
       assert {error.reason, error.indefinite} == {:peer_missing, false}

@@ -1,7 +1,8 @@
 """The record of a rank, as its writer leaves it at any moment."""
 
-import gc
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,22 @@ def test_a_file_that_is_damaged_or_none_is_refused_with_its_path(ring: Ring, dam
         rings.read(ring.path)
 
 
-def test_a_process_that_has_mapped_its_record_is_found_by_it(ring: Ring) -> None:
-    # Other tests of this process have had records, too.
-    gc.collect()
-    found = rings.of_process(os.getpid())
-    assert found is not None
-    assert found.samefile(ring.path)
+_WRITER = """
+import sys
+from pathlib import Path
+from rankbridge_server.job.watch.ring import Ring
+
+ring = Ring.create(Path(sys.argv[1]), 2, 4)
+print(ring.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_that_has_mapped_its_record_is_found_by_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _WRITER, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        path = writer.stdout.readline().strip()
+        found = rings.of_process(writer.pid)
+        assert found is not None
+        assert found.samefile(path)
