@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -17,12 +16,12 @@ from typing import Any
 from tests.diagnose.faults import Program
 from tests.diagnose.gang.running import gang
 from tests.diagnose.jobs import RANKBRIDGE, torchrun
+from tests.diagnose.machine import Machine
 from tests.diagnose.plan import SIZE, Plan, marker
 from tests.diagnose.variants import Variant
 
 START_S = 90.0
-MACHINE = threading.Lock()
-"""Of several runs at a time one begins, or is judged: they take all of the machine for that."""
+MACHINE = Machine()
 ENDS_S = 8.0
 """Within which torchrun ends a job of which a rank has failed."""
 
@@ -47,11 +46,11 @@ def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None 
     with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
         folder = Path(name)
         with ExitStack() as stack:
-            with MACHINE:
+            with MACHINE.beginning():
                 job = stack.enter_context(run(program, seed, folder, variant))
                 until_it_has_begun(program, plan, folder, job)
             time.sleep(later(program, seed))
-            with MACHINE:
+            with MACHINE.judging():
                 return ask(program, variant, folder, job, bundle)
 
 
