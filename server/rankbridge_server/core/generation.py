@@ -365,10 +365,11 @@ class Generation:
             # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
                 raise unknown_group(job.group.name)
+            contract = f"{job.operation} {plan.terms}".rstrip()
             if self._holds.active:
-                hold_before(self._holds, job, f"{job.operation} {plan.terms}".rstrip())
+                hold_before(self._holds, job, contract)
             # Before it is announced: who reads the record from outside sees it as it waits.
-            job.task.contract = f"{job.operation} {plan.terms}".rstrip()
+            job.task.contract = contract
             job.task.sequence = job.membership.sequence
             if job.task.enter(Phase.ADMISSION):
                 self._enter(job, plan)

@@ -43,11 +43,10 @@ class Task:
     `agreement`: the operation is done as soon as it is admitted. `began`: when it was accepted; `announced`: when the
     leader was told; `entered`: when it entered the backend: seconds of the monotonic clock, 0.0 if it was not.
     `contract`: what its members agree on; empty: nothing, or not yet said. `sequence`: GO verdicts of its group before
-    it; -1: it was not announced. `site`: as of `Call`. `function`: name of
-    the user's function that it calls; empty: none. `thread`: the one that runs it, by Python's number; 0: none does.
-    `held`: it waits at a breakpoint. `note`: called, under the task's lock, when it
-    enters a phase; None: nothing is. `slot`: where the rank's
-    record has it while it has not ended; 0: nowhere.
+    it; -1: it was not announced. `site`: as of `Call`. `function`: name of the user's function that it calls; empty:
+    none. `thread`: the one that runs it, by Python's number; 0: none does. `held`: it waits at a breakpoint. `note`:
+    called, under the task's lock, when it enters a phase; None: nothing is. `slot`: where the rank's record has it
+    while it has not ended; 0: nowhere.
     `waited_for`: of each of its admissions, on the group's leader, the rank that came last, and the seconds that all
     others have waited for it.
     A rank keeps thousands of tasks that are done, so a task is small.

@@ -28,7 +28,7 @@ def last_sign(testimonies: Sequence[Testimony]) -> float:
 
 
 def ended_in_order(testimonies: Sequence[Testimony], world_size: int) -> Verdict | None:
-    """All ranks were told to end."""
+    """Somebody ended all ranks in order."""
     if len(testimonies) < world_size or not all(it.outside and it.outside.in_order for it in testimonies):
         return None
     return Verdict(

@@ -67,7 +67,7 @@ class TorchState:
 class Outside:
     """That a rank has not said it itself. `alive_at`: when it ran Python last, in seconds since 1970.
 
-    `in_order`: it has ended because it was told to.
+    `in_order`: somebody ended it in order.
     """
 
     alive_at: float

@@ -88,7 +88,7 @@ class RecordMemory:
 
     @property
     def is_orderly(self) -> bool:
-        """Whether the rank was told to stop, and has."""
+        """Whether somebody stopped the rank in order, and it has ended."""
         return self._number(ORDERLY_AT) != 0
 
     @property

@@ -146,7 +146,7 @@ class Record(RecordMemory):
         return STATE_BYTES - 8
 
     def end(self) -> None:
-        """Writes that the rank was told to stop, and does."""
+        """Writes that the rank stops in order."""
         self.live()
         NUMBER.pack_into(self.memory, ORDERLY_AT, 1)
 

@@ -53,7 +53,7 @@ class RankServer(grpc.GenericRpcHandler):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the rank lives, and was not told to end."""
+        """Whether the rank lives, and nobody has ended it in order."""
         return not self._rank.record.is_orderly and not self._rank.is_dead
 
     def take_place(self) -> None:
