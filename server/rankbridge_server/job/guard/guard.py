@@ -25,8 +25,6 @@ from .meeting import Meeting
 from .pending import AllPending
 from .transfers import Enter, Transfers
 
-_POINT_TO_POINT = ("send", "recv")
-
 
 class _Member:
     """This rank as a member of a group. `passed`: collectives that were admitted. `lock`: one call at a time."""
@@ -58,7 +56,7 @@ class Guard:
         """
         if len(call.ranks) == 1 or self._was_forked:
             return enter(None)
-        if call.kind in _POINT_TO_POINT:
+        if call.is_post:
             return self._of_now().begin(call, enter)
         self._of_now().admit(call, contract_of(call))
         return enter(None)
