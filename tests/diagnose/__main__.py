@@ -39,6 +39,9 @@ def main(arguments: list[str]) -> int:
         "--seeds", type=int, default=3, metavar="N", help="runs of each (default: %(default)s)"
     )
     parser.add_argument(
+        "--right", type=int, metavar="N", help="runs of each that is right (default: as of the others)"
+    )
+    parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="runs at a time (default: %(default)s)"
     )
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
@@ -106,9 +109,12 @@ def _scores(
         run = partial(_one, program, seed, variant, options)
         return results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR]
 
-    seeds = range(options.first, options.first + options.seeds)
+    def seeds(program: Program) -> range:
+        runs = options.right if program.is_right and options.right is not None else options.seeds
+        return range(options.first, options.first + runs)
+
     with ThreadPoolExecutor(options.jobs) as pool:
-        begun = [(it, [pool.submit(one, it, seed) for seed in seeds]) for it in chosen]
+        begun = [(it, [pool.submit(one, it, seed) for seed in seeds(it)]) for it in chosen]
         return [(it, [each.result() for each in them]) for it, them in begun]
 
 

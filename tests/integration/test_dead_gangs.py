@@ -170,9 +170,49 @@ def test_a_gang_that_has_ended_in_order_is_healthy_and_the_next_one_has_records_
         assert sorted(one.name for one in folder.glob("*.record")) == ["rank-0.record", "rank-1.record"]
 
 
-def test_a_folder_with_a_damaged_record_is_said_to_be(tmp_path: Path) -> None:
+def test_the_record_of_dead_ranks_is_shown_and_drawn_up_to_their_last_sign_of_life(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    with gang(folder) as (running, it):
+        it.barrier()
+        pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]
+        until(lambda: waiting(it, 4 * PATIENCE_S))
+        kill(running)
+        for one in pending:
+            with pytest.raises(RankBridgeError):
+                one.result()
+    shown = json.loads(rankbridge_of("record", str(folder), "--json").stdout)
+    assert shown["failures"] == {}
+    assert [[one["done"] is None for one in shown["ranks"][rank]] for rank in "012"] == [
+        [False, True],
+        [False],
+        [False, True],
+    ]
+    rows = rankbridge_of("record", str(folder), "--limit", "1").stdout.splitlines()
+    assert len(rows) == 2
+    assert "admission" in rows[1]
+    drawn = tmp_path / "run.json"
+    rankbridge_of("trace", str(folder), "-o", str(drawn))
+    events = json.loads(drawn.read_text())["traceEvents"]
+    (read,) = [one for one in events if one["name"] == "records read"]
+    began = [one["ts"] for one in events if one["name"] == "barrier" and one["ph"] == "B"]
+    assert len(began) == 2
+    assert all(read["ts"] - it >= PATIENCE_S * 1e6 for it in began)
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["record"], ["trace", "-o", "run.json"]])
+def test_a_folder_with_a_damaged_record_is_said_to_be(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "rank-0.record").write_bytes(b"nothing")
-    command = [RANKBRIDGE, "doctor", str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert found.returncode == 2
+    found = rankbridge_of(*command, str(tmp_path), status=2 if command == ["doctor"] else 1)
     assert "rank-0.record is no record of a rank" in found.stderr
+
+
+@pytest.mark.parametrize("command", [["record"], ["trace", "-o", "run.json"]])
+def test_a_folder_without_records_is_said_to_be(tmp_path: Path, command: list[str]) -> None:
+    assert "has no records" in rankbridge_of(*command, str(tmp_path), status=1).stderr
+    assert "cannot be read" in rankbridge_of(*command, str(tmp_path / "none"), status=1).stderr
+
+
+def rankbridge_of(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([RANKBRIDGE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stderr
+    return done

@@ -8,14 +8,17 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 from tests.support.foreign_jobs import Job, job, torchrun
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
+from tests.support.pages import served
 from tests.support.waiting import until
 
 import rankbridge
@@ -207,6 +210,30 @@ def test_a_verdict_takes_calls_from_torch_and_not_from_the_record(gang: Gang, tm
     assert not any(it.get("byScript") for it in recorded)
     assert [it.rank for it in verdict.culprits] == [1]
     assert verdict.call.startswith("all_reduce world")
+
+
+def test_the_page_has_lanes_of_calls_beside_those_of_operations(
+    running: RunningGang, gang: Gang, tmp_path: Path
+) -> None:
+    comes = tmp_path / "comes"
+    waiting = gang.function("reduce").start(str(comes))
+    try:
+        with served("--endpoints", str(running.endpoints_file)) as at, urlopen(f"{at}events") as stream:
+            for state in states(stream):
+                rows = {it["group"]: it for it in state.get("pending", {}).get("rows", ())}
+                if rows.get("world: script", {}).get("waits_for"):
+                    break
+            calls, operation = rows["world: script"], rows["world"]
+            assert (calls["what"], calls["waits_for"]) == ("all_reduce", "rank 1")
+            assert (operation["what"], operation["waits_for"]) == ("reduce", "")
+    finally:
+        comes.touch()
+        waiting.result()
+
+
+def states(stream: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """What a page sends to a browser."""
+    return (json.loads(line.removeprefix(b"data: ")) for line in stream if line.startswith(b"data: "))
 
 
 @pytest.mark.parametrize("options", [[], ["--load", APP, "--backend", "fake"]])

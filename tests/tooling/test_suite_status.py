@@ -1,7 +1,9 @@
 """scripts/test and .ci/run: every suite runs, and none's failure is lost."""
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -76,7 +78,9 @@ def test_the_suites_have_every_test_once(tmp_path: Path, whole: str, option: str
     stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
     stand_in(tmp_path / "bin" / "mix", 'echo "whole: ${RANK_BRIDGE_WHOLE-no}"')
     ran = execute(tmp_path, tmp_path / "scripts" / "test", WHOLE=whole).stdout.splitlines()
-    others, few = [line.split()[3:] for line in ran if line.startswith("python ")]
+    runs = [line.split(" -m pytest ") for line in ran if line.startswith("python ")]
+    assert all(("faulthandler_exit_on_timeout=true" in options) == (not whole) for _, options in runs)
+    others, few = [options.partition("on_timeout=true ")[2].split() or options.split() for _, options in runs]
     workers = ["-n", "2", "--dist", "loadfile"]
     assert others == [option, *(f"--ignore={folder}" for folder in few[1:]), *workers]
     assert few[0] == option
@@ -88,4 +92,20 @@ def test_arguments_go_to_one_run_of_pytest(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
     ran = execute(tmp_path, tmp_path / "scripts" / "test", "-k", "one").stdout.splitlines()
-    assert [line for line in ran if line.startswith("python ")] == ["python -m pytest -k one"]
+    (run,) = [line for line in ran if line.startswith("python ")]
+    assert run.startswith("python -X faulthandler -m pytest ")
+    assert run.endswith(" -k one")
+
+
+def test_a_suite_that_hangs_is_ended_and_what_a_suite_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    left = tmp_path / "left"
+    stand_in(
+        tmp_path / ".venv" / "bin" / "python",
+        f'case "$*" in *-n\\ 2*) sleep 300 & echo $! >"{left}"; echo "{PYTEST}";; *) exec sleep 300;; esac',
+    )
+    done = execute(tmp_path, tmp_path / "scripts" / "test", SUITE_S="3")
+    os.kill(int(left.read_text()), signal.SIGKILL)
+    assert done.returncode == 1
+    assert f"pytest of the others: {PYTEST}" in done.stdout
+    assert re.search(r"error: failed: pytest tests/.* \(status 124\)$", done.stderr.rstrip())

@@ -65,6 +65,10 @@ class Called:
         except RankBridgeError as error:
             self.outcome = Outcome(rank=self.rank, error=error)
 
+    def is_answered(self) -> bool:
+        """Whether it has ended, which may be before its outcome is taken."""
+        return self.outcome is not None or (self.pending is not None and self.pending.done())
+
     def end(self, started: float) -> None:
         """Waits for its end, which comes: every call has a deadline."""
         if self.outcome is None and self.pending is not None:

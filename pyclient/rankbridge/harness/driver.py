@@ -279,7 +279,7 @@ class Driver:
         if found.problems:
             self._refuse(request["id"], found)
             return
-        injector = Injector(session.gang, [fault], self._draws, "")
+        injector = Injector(session.gang, [fault], self._draws)
         injector.arm()
         if self._recording is not None:
             self._recording.fault(fault)

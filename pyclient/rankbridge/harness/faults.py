@@ -9,10 +9,11 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from rankbridge import RankBridgeError, Ref, UnknownOperationError
+from rankbridge import Rank, RankBridgeError, Ref, UnknownOperationError
+from rankbridge.harness.calls import Called
 from rankbridge.harness.connections import NotPermittedError, close_between, close_link
 from rankbridge.harness.consistency import MOST_FILLERS, ranks_of
 from rankbridge.harness.gangs import RunningGang
@@ -32,15 +33,22 @@ class Injector:
         faults: As `fault` of the vocabulary.
         rng: For what is drawn.
         operation_id: Of the step's calls, to be withdrawn.
+        expected: The first call of each rank that the step calls without delay: `waiting` is when all have come.
     """
 
     def __init__(
-        self, gang: RunningGang, faults: Sequence[Mapping[str, Any]], rng: random.Random, operation_id: str
+        self,
+        gang: RunningGang,
+        faults: Sequence[Mapping[str, Any]],
+        rng: random.Random,
+        operation_id: str = "",
+        expected: Sequence[Called] = (),
     ) -> None:
         """Draws what is drawn; does nothing yet."""
         self._gang = gang
         self._pids = gang.pids
         self._operation_id = operation_id
+        self._expected = expected
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._failures: list[str] = []
@@ -158,14 +166,21 @@ class Injector:
             self._failures.append(f"the fault cannot be had: {error}")
 
     def _reached(self, point: str) -> bool:
-        """Waits until a rank is at a point; False: the step ended before."""
+        """Waits until the ranks are at a point; False: the step ended before."""
+        # One that comes after the fault would be told that the generation is over, not who is lost.
+        expected = self._expected if point == "waiting" else ()
         while not self._over.is_set():
-            for rank in self._gang.client:
-                with contextlib.suppress(RankBridgeError):
-                    if any(it.phase in _PHASES[point] for it in rank.pending().operations):
-                        return True
+            there = {it.rank for it in self._gang.client if self._is_at(it, _PHASES[point])}
+            if there and all(it.rank in there or it.is_answered() for it in expected):
+                return True
             self._over.wait(_POLL_S)
         return False
+
+    def _is_at(self, rank: Rank, phases: Collection[str]) -> bool:
+        try:
+            return any(it.phase in phases for it in rank.pending().operations)
+        except RankBridgeError:
+            return False
 
     def _do(self, fault: Mapping[str, Any]) -> None:
         signals = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT}

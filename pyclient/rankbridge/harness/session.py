@@ -88,7 +88,8 @@ class Session:
                 by_rank.setdefault(int(one["rank"]), []).append(of_one(one, self.tensors, timeout))
             agendas = [Agenda(each, late(rank), at_once) for rank, each in by_rank.items()]
         self.disturbed |= any("delay_ms" not in it for it in faults)
-        injector = Injector(self.gang, faults, self._rng, operation_id)
+        expected = [it.calls[0] for it in agendas if it.delay == 0]
+        injector = Injector(self.gang, faults, self._rng, operation_id, expected)
         injector.arm()
         begun = begin(self.gang.client, agendas)
         injector.begin()

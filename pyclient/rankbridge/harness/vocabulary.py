@@ -148,9 +148,10 @@ FAULT = Record(
         ),
         "at": Word(
             Either((Choice(("waiting", "entered")), PointText())),
-            "When instead: as soon as a rank waits for the others; has entered the backend. Or before a function "
-            "enters a collective of torch.distributed: on each rank of the fault, or on the rank that it names; the "
-            "rank goes on after the fault.",
+            "When instead: as soon as all that the step calls without delay have come, and one waits for others; "
+            "as soon as one has entered the backend. Or before a function enters a collective of "
+            "torch.distributed: on each rank of the fault, or on the rank that it names; the rank goes on after "
+            "the fault.",
         ),
     },
     one_of=(

@@ -134,7 +134,7 @@ COMMAND = Command(
         Option(
             "--inject/--no-inject",
             default=True,
-            help="ask torch inside the ranks for their collectives, by gdb: each is held for about 0.2 s",
+            help="ask torch inside the ranks for their collectives: a blocked thread of each runs some lines",
         ),
         JSON,
         *gang_options(3.0),

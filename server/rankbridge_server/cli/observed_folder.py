@@ -36,7 +36,7 @@ def is_observed(options: Options) -> bool:
 
 def verdict_on_folder(folder: Path, options: Options) -> Verdict:
     """The verdict on the gang: ranks that run are asked, the others' records are read. Raises NoGang."""
-    ranks = _ranks(folder)
+    ranks = ranks_of(folder)
     dead = [it for it in ranks if it.is_dead]
     if not dead and (folder / GANG).exists():
         options.gang, options.endpoints = None, str(folder / GANG)
@@ -60,8 +60,8 @@ def verdict_on_folder(folder: Path, options: Options) -> Verdict:
         raise NoGang(f"the records in {folder} are not those of one gang: {error}") from None
 
 
-def _ranks(folder: Path) -> list[ObservedRank]:
-    """The ranks of the newest gang that has kept records there."""
+def ranks_of(folder: Path) -> list[ObservedRank]:
+    """The ranks of the newest gang that has kept records there. Raises NoGang."""
     from ..core.record.memory import BadRecord
     from ..job.outside.observed_rank import ObservedRank
 

@@ -11,6 +11,7 @@ import click
 
 from ..core.printable import printable
 from .every_rank import every_rank
+from .folder_records import folder_records
 from .gangs import NoGang, complain, connected, gang_options
 from .options import FILE, JSON, Command, Option, Options
 from .progress import progress
@@ -31,18 +32,8 @@ def _run(options: Options) -> int:
 
     try:
         if options.flight_recorder is not None:
-            from .dumps import write_dumps
-
-            with connected(options) as gang:
-                return write_dumps(gang, options.flight_recorder)
-        with connected(options) as gang, progress("asking the ranks"):
-            # Twice as many: the first ones of other ranks may not be among this one's last.
-            records, failures = every_rank(
-                gang,
-                lambda rank: rank.record(
-                    limit=2 * options.limit, group=options.group, caller=options.caller or ""
-                ),
-            )
+            return _dump(options)
+        records, failures = _records(options)
     except (NoGang, RankBridgeError, OSError) as error:
         return complain("record", error)
     if wrong := [it for it in failures.values() if isinstance(it, InvalidArgumentError)]:
@@ -55,6 +46,27 @@ def _run(options: Options) -> int:
 
         show(_page(records, failures, options.limit))
     return 1 if failures else 0
+
+
+def _records(
+    options: Options,
+) -> tuple[dict[int, list[RecordedOperation]], dict[int, RankBridgeError]]:
+    """What each rank has recorded, and the errors of those that do not say."""
+    # Twice as many: the first ones of other ranks may not be among this one's last.
+    limit, group, caller = 2 * options.limit, options.group, options.caller or ""
+    if options.folder is not None:
+        return folder_records(options.folder, limit=limit, group=group, caller=caller).by_rank, {}
+    with connected(options) as gang, progress("asking the ranks"):
+        return every_rank(gang, lambda rank: rank.record(limit=limit, group=group, caller=caller))
+
+
+def _dump(options: Options) -> int:
+    if options.folder is not None:
+        raise click.UsageError("--flight-recorder asks the ranks of a gang: it takes no FOLDER")
+    from .dumps import write_dumps
+
+    with connected(options) as gang:
+        return write_dumps(gang, options.flight_recorder)
 
 
 def _page(
@@ -109,6 +121,7 @@ COMMAND = Command(
     "record",
     _run,
     [
+        click.Argument(["folder"], required=False, type=FILE, metavar="[FOLDER]"),
         JSON,
         Option(
             "--limit", type=int, default=20, metavar="N", help="the last N operations; 0: all that ranks keep"
@@ -132,5 +145,6 @@ COMMAND = Command(
     ],
     help="Show a gang's last operations, as its ranks have recorded them: who called, on which ranks, how far "
     "apart, how long it took, how it ended, what they asked for, and from which line of code. Where ranks "
-    "differ, each side has its ranks. Ends with 1 when a rank does not answer.",
+    "differ, each side has its ranks. FOLDER: of `--observe`, or of `rankbridge watch`; its ranks "
+    "may run or be dead, and are not asked. Ends with 1 when a rank does not answer.",
 )

@@ -13,6 +13,7 @@ import click
 
 from ..core.printable import lines
 from .every_rank import every_rank
+from .folder_records import folder_records
 from .gangs import NoGang, complain, connected, gang_options
 from .options import FILE, Command, Option, Options
 from .progress import progress
@@ -32,28 +33,18 @@ def _run(options: Options) -> int:
         )
     try:
         if options.folder is not None:
-            return _of_job(options)
+            return _of_folder(options)
         return _of_gang(options)
     except (NoGang, RankBridgeError, OSError) as error:
         return complain("trace", error)
 
 
-def _of_job(options: Options) -> int:
-    """Writes the trace of a job under `rankbridge watch`."""
-    from ..job.outside.afterwards import running
-    from ..job.outside.processes import NoJob
-    from ..job.outside.rings import BadRing
-    from .watched import records
-
+def _of_folder(options: Options) -> int:
+    """Writes the trace of ranks that have left their records in a folder."""
     if options.stacks is not None:
-        raise click.UsageError("--stacks asks the ranks of a gang; those of a job, `rankbridge doctor` reads")
-    try:
-        found, is_running = records(options.folder), bool(running(options.folder))
-    except (BadRing, NoJob) as error:
-        return complain("trace", error)
-    if not found:
-        return complain("trace", NoGang(f"{options.folder} has no records of `rankbridge watch`"))
-    _write_trace(found, time.time() if is_running else None, options.output)
+        raise click.UsageError("--stacks asks ranks: `rankbridge doctor FOLDER` reads those of processes")
+    found = folder_records(options.folder, limit=options.limit, group=options.group)
+    _write_trace(found.by_rank, found.read_at, options.output)
     return 0
 
 
@@ -116,6 +107,6 @@ COMMAND = Command(
     ],
     help="Write the record of a gang's ranks as a trace (Chrome's JSON): a process for each rank, a track for each "
     "group, a slice for each operation with its phases, its contract and its outcome, and arrows from the rank that "
-    "came last to those that it released. What is pending is drawn up to now. FOLDER: of `rankbridge watch`, whose "
-    "job may run or be dead. Ends with 1 when a rank does not answer.",
+    "came last to those that it released. What is pending is drawn up to now. FOLDER: of `rankbridge watch`, or of "
+    "`--observe`, whose ranks may run or be dead. Ends with 1 when a rank does not answer.",
 )

@@ -1,6 +1,6 @@
 """What torch knows, in this process, of its groups and collectives. Imports nothing that is not there.
 
-A rank asks itself; into a job that nobody prepared, `rankbridge doctor` brings the text of this file by gdb.
+A rank asks itself; into a job that nobody prepared, `rankbridge doctor` brings the text of this file.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import concurrent.futures
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import asdict
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.printable import lines, printable
@@ -20,7 +20,7 @@ from .source import Tensors
 from .verdicts import as_shown
 
 if TYPE_CHECKING:
-    from rankbridge import AsyncGang, AsyncRank, RankPending, RankStatus
+    from rankbridge import AsyncGang, AsyncRank, RankPending, RankStatus, RecordedOperation
 
 PATIENCE_S = 2.0
 _INTERVAL_S = 0.25
@@ -42,6 +42,8 @@ class GangSource:
         self._asked = threading.Event()
         self._gang: AsyncGang | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Groups in which the user's own code calls.
+        self._called_in: set[str] = set()
 
     def start(self) -> None:
         """Begins to look."""
@@ -121,18 +123,25 @@ class GangSource:
         while True:
             try:
                 first = max(20, _FIRST // size)
-                watch = await rank.watch_record(
-                    after=position, last=first, interval=_INTERVAL_S, caller="controller"
-                )
+                watch = await rank.watch_record(after=position, last=first, interval=_INTERVAL_S)
                 async with watch:
                     async for it in watch:
                         position = it.position
-                        self._model.grew(rank.rank, it.operations, it.pending, lost=it.lost, at=it.time)
+                        ended, pending = self._in_lanes(it.operations), self._in_lanes(it.pending)
+                        self._model.grew(rank.rank, ended, pending, lost=it.lost, at=it.time)
             except RankBridgeError:
                 # What it is instead, its description says.
                 pass
             self._model.silent(rank.rank)
             await asyncio.sleep(_AGAIN_S)
+
+    def _in_lanes(self, operations: Iterable[RecordedOperation]) -> list[RecordedOperation]:
+        """Puts what the user's own code calls into lanes of its own: it overlaps with operations of the same group."""
+        return [self._in_its_lane(it) if it.caller == "script" else it for it in operations]
+
+    def _in_its_lane(self, call: RecordedOperation) -> RecordedOperation:
+        self._called_in.add(call.group)
+        return replace(call, group=_lane_of_calls(call.group))
 
     async def _describe(self, gang: AsyncGang) -> None:
         """Describes all ranks again and again; while something waits, notes which ranks are missing."""
@@ -152,6 +161,7 @@ class GangSource:
                 else:
                     rows[rank] = _described(it)
                     groups |= {group.name: group.ranks for group in it.groups}
+            groups |= {_lane_of_calls(it): groups[it] for it in self._called_in & groups.keys()}
             self._model.described(rows, dict(sorted(groups.items())))
             self._model.said(await self._missing(ranks) if self._waits_for(_AGAIN_S) else {})
             unreached = 0 if any(it["reached"] for it in rows.values()) else unreached + 1
@@ -197,6 +207,10 @@ class GangSource:
     def _waits_for(self, seconds: float) -> bool:
         since = self._model.waits_since()
         return since is not None and time.time() - since > seconds
+
+
+def _lane_of_calls(group: str) -> str:
+    return f"{group}: script"
 
 
 def _described(it: RankStatus) -> Row:

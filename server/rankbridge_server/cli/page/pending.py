@@ -66,8 +66,8 @@ def joined(
 ) -> list[Pending]:
     """The pending operations, the oldest first.
 
-    `seen`: by number, where an operation was seen. `said`: what leaders say. `admits`: no member is in the backend
-    before all have come.
+    `seen`: by number, where an operation was seen. `said`: what leaders say. `admits`: no member is in the
+    backend in a controller's operation before all have come.
     """
     found: dict[int, Pending] = {}
     for it in slices:
@@ -75,7 +75,8 @@ def joined(
     for pending in found.values():
         one = pending.slices[0].operation
         known = said.get((one.group, one.operation, one.operation_id))
-        entered = admits and any(it.operation.phase == "data" for it in pending.slices)
+        admitted = admits and one.caller == "controller"
+        entered = admitted and any(it.operation.phase == "data" for it in pending.slices)
         if known is not None:
             pending.missing = frozenset(known)
         elif one.operation.endswith(_POINT_TO_POINT) or one.group not in members or not one.operation_id:

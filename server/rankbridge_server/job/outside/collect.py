@@ -39,7 +39,7 @@ _Looks = tuple[_Seen, _Seen, Answer, Record | None]
 
 
 def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool = True) -> Evidence:
-    """Evidence of these ranks. `inject`: whether to ask torch inside a rank, by gdb. Raises NoJob if none is one."""
+    """Evidence of these ranks. `inject`: whether to ask torch inside a rank. Raises NoJob if none is one."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(found))) as pool:
         began = time.monotonic()
         began_at = time.time()

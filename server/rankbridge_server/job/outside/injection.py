@@ -1,17 +1,20 @@
-"""torch's flight recorder, read from inside a rank that nobody prepared: gdb lets a thread of it run a few lines.
+"""torch's flight recorder, read from inside a rank that nobody prepared: a thread of it runs a few lines for us.
 
 The lines run in a thread that is blocked outside of Python, with Python's lock, so that they find nothing half done.
 Where a thread sleeps with the lock, they run in that one. While a thread runs with it, they are left to the main thread
-for its next safe point. gdb is never ended while it has a call under way: that would take the rank along.
+for its next safe point. The process that traces it (`tracer`) is never ended while it has a call under way: that would
+take the rank along.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,20 +26,28 @@ from typing import Any
 from ...doctor.evidence import Thread
 from .processes import owner
 
+_TRACER = f"{__package__}.tracer"
 _SOURCE = ("rankbridge_server.core", "torch_state.py")
 _TIMEOUT_S = 5.0
 _MOST_BYTES = 64 << 20
 _POINT_S = 0.5
 """How long the main thread may take to its next safe point."""
-_IDLE = {
-    "futex_do_wait",
-    "futex_wait_queue",
-    "do_epoll_wait",
-    "ep_poll",
-    "futex_wait_queue_me",
-    "hrtimer_nanosleep",
-}
-INSTALL = "gdb is not installed, so that collectives of a job that nobody prepared are not known: apt-get install gdb"
+_IDLE = (
+    *("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"),
+    *("hrtimer_nanosleep", "do_epoll_wait", "ep_poll"),
+)
+"""Where blocked threads are in the kernel. Those that are least likely to wake first."""
+
+
+_PROCESSORS = ("x86_64", "AMD64")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """`threads`: the first one that is still blocked is taken. `soon`: at the next safe point of the main thread."""
+
+    threads: tuple[int, ...]
+    soon: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,19 +60,19 @@ class Answer:
 
 def read(pid: int, threads: Sequence[Thread]) -> Answer:
     """Asks it. `threads`: those that run Python, if they are known."""
-    program = shutil.which("gdb")
-    if program is None:
-        return Answer(trouble=INSTALL)
+    if platform.machine() not in _PROCESSORS:
+        return Answer(
+            trouble=f"collectives of a job that nobody prepared are not read on {platform.machine()}"
+        )
     if not threads:
         return Answer(
             trouble=f"process {pid} was not asked for its collectives: without its stacks that is not safe"
         )
-    place = _thread(pid, threads)
+    place = _place(pid, threads)
     if place is None:
         return Answer(
             trouble=f"process {pid} has no thread in which a question would be safe: it was not asked"
         )
-    thread, waits_for_point = place
     root = Path(f"/proc/{pid}/root")
     # A link of the rank's own making would be followed from this process's root.
     if (root / "tmp").is_symlink():
@@ -71,64 +82,46 @@ def read(pid: int, threads: Sequence[Thread]) -> Answer:
     except OSError as error:
         return Answer(trouble=f"process {pid} was not asked: {error}")
     try:
-        return _asked(program, pid, thread, waits_for_point, folder, "/" + str(folder.relative_to(root)))
+        return _asked(pid, place, folder, "/" + str(folder.relative_to(root)))
     except OSError as error:
         return Answer(trouble=f"process {pid} was not asked: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _asked(program: str, pid: int, thread: int, waits: bool, folder: Path, inside: str) -> Answer:
+def _asked(pid: int, place: _Place, folder: Path, inside: str) -> Answer:
     source = resources.files(_SOURCE[0]).joinpath(_SOURCE[1]).read_text()
     (folder / "ask.py").write_text(f"{source}\nwrite_torch_state({inside + '/answer'!r})\n")
     for path in (folder, folder / "ask.py"):
         os.chown(path, *owner(pid))
     # It runs among the names of the rank's script: it must leave none there, and no open file.
     line = (
-        f'(lambda f: exec(compile(f.read(),\\"rankbridge\\",\\"exec\\"),{{}}) or f.close())'
-        f'(open(\\"{inside}/ask.py\\"))'
+        f'(lambda f: exec(compile(f.read(),"rankbridge","exec"),{{}}) or f.close())(open("{inside}/ask.py"))'
     )
     # A job that goes on has no use for a file that nobody waits for any more.
-    line = f"try: {line}\\nexcept BaseException: pass\\n"
-    # The blocked thread allocates the memory for the text: the thread that runs may be inside malloc.
-    calls = (
-        [
-            f'call (char*)strdup("{line}")',
-            _switch(pid),
-            "call (int)Py_AddPendingCall((void*)PyRun_SimpleString, $1)",
-        ]
-        if waits
-        else [
-            "call (int)PyGILState_Ensure()",
-            f'call (int)PyRun_SimpleString("{line}")',
-            "call (void)PyGILState_Release($1)",
-        ]
-    )
-    commands = ["sharedlibrary libpython", "sharedlibrary libc.so", _switch(thread), *calls]
-    settings = ["set auto-solib-add off", "set debuginfod enabled off", "set auto-load off"]
-    words = [program, "-p", str(pid), "-batch", "-nx", "--readnever"]
-    words += [word for it in settings for word in ("-iex", it)] + [
-        word for it in commands for word in ("-ex", it)
-    ]
+    text = f"try: {line}\nexcept BaseException: pass\n"
+    blocked = ",".join(map(str, place.threads))
     process = subprocess.Popen(
-        words,
+        [sys.executable, "-m", _TRACER, str(pid), blocked, "soon" if place.soon else "now", text],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
     try:
-        said = process.communicate(timeout=_TIMEOUT_S)[0].decode("utf-8", "replace")
+        said = process.communicate(timeout=_TIMEOUT_S)[0].decode("utf-8", "replace").strip()
     except subprocess.TimeoutExpired:
         return Answer(trouble=f"process {pid} did not answer within {_TIMEOUT_S:g} s")
+    if said:
+        return Answer(trouble=f"process {pid} was not asked for its collectives: {said}")
     answer = folder / "answer"
-    deadline = time.monotonic() + (_POINT_S if waits else 0)
+    deadline = time.monotonic() + (_POINT_S if place.soon else 0)
     while not answer.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
         content = json.loads(_content(answer))
     except FileNotFoundError:
-        return Answer(trouble=_reason(pid, said))
+        return Answer(trouble=f"process {pid} did not answer")
     except (ValueError, RecursionError) as error:
         return Answer(trouble=f"what process {pid} says of itself was not understood: {error}")
     if not isinstance(content, dict):
@@ -148,28 +141,14 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _switch(thread: int) -> str:
-    return f"python [it.switch() for it in gdb.selected_inferior().threads() if it.ptid[1] == {thread}]"
-
-
-def _reason(pid: int, said: str) -> str:
-    if "not permitted" in said or "ermission" in said:
-        return (
-            f"this user may not attach to process {pid}, so that its collectives are not known: run as root, or with "
-            "CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
-        )
-    if "No symbol" in said:
-        return f"process {pid} runs a Python of which gdb does not find the functions"
-    return f"process {pid} did not answer"
-
-
-def _thread(pid: int, threads: Sequence[Thread]) -> tuple[int, bool] | None:
-    """The thread to run in, and whether the lines are only left there for the main thread's next safe point."""
+def _place(pid: int, threads: Sequence[Thread]) -> _Place | None:
+    """Where lines can run. None: nowhere."""
     python = {it.os_id for it in threads}
     holder = next((it for it in threads if it.owns_gil), None)
     if holder is not None and holder.os_id is not None and holder.state in ("S", "D"):
-        return holder.os_id, False
-    for task in sorted(Path(f"/proc/{pid}/task").glob("[0-9]*"), key=lambda it: int(it.name)):
+        return _Place((holder.os_id,))
+    blocked: dict[int, int] = {}
+    for task in Path(f"/proc/{pid}/task").glob("[0-9]*"):
         number = int(task.name)
         try:
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
@@ -177,6 +156,9 @@ def _thread(pid: int, threads: Sequence[Thread]) -> tuple[int, bool] | None:
         except OSError:
             continue
         if number not in python and number != pid and state == "S" and wchan in _IDLE:
-            return number, holder is not None and holder.os_id == pid
+            blocked[number] = _IDLE.index(wchan)
+    if blocked:
+        runs = holder is not None and holder.os_id == pid
+        return _Place(tuple(sorted(blocked, key=lambda it: (blocked[it], it))), runs)
     main = next((it for it in threads if it.os_id == pid), None)
-    return (pid, False) if main is not None and main.state == "S" and holder is None else None
+    return _Place((pid,)) if main is not None and main.state == "S" and holder is None else None
