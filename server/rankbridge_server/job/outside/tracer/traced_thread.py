@@ -44,6 +44,9 @@ class TracedThread:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        if "shstk" in _status(number, "x86_Thread_features").split():
+            # A function would return to what is on that stack.
+            raise NotNow(f"thread {number} has a shadow stack")
         try:
             ask(Request.SEIZE, number)
             ask(Request.INTERRUPT, number)
@@ -147,8 +150,14 @@ def _why_not(number: int, error: OSError) -> str:
 
 
 def _tracer(number: int) -> int:
+    return int(_status(number, "TracerPid") or 0)
+
+
+def _status(number: int, name: str) -> str:
+    """A line of what the kernel says of a thread; empty: there is none."""
     try:
         with open(f"/proc/{number}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("TracerPid:"))
-    except (OSError, StopIteration):
-        return 0
+            lines = (line.partition(":") for line in status)
+            return next((value.strip() for key, _, value in lines if key == name), "")
+    except OSError:
+        return ""
