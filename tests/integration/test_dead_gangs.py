@@ -164,7 +164,7 @@ def test_a_gang_that_has_ended_in_order_is_healthy_and_the_next_one_has_records_
     assert (status, verdict["kind"], verdict["summary"]) == (
         0,
         "healthy",
-        "the gang has ended in order: every rank was told to",
+        "the gang has ended in order: every rank was asked to",
     )
     with up(tmp_path, SIZE - 1, "fake", ["--observe", str(folder)]):
         assert sorted(one.name for one in folder.glob("*.record")) == ["rank-0.record", "rank-1.record"]

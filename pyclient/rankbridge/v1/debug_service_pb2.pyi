@@ -749,7 +749,7 @@ class GetEvidenceResponse(google.protobuf.message.Message):
     alive_us: builtins.int
     """When the rank ran Python last, as its record says, by the clock of its host: microseconds since 1970 in UTC. Not set: now."""
     ended_in_order: builtins.bool
-    """Whether it has ended because it was told to."""
+    """Whether it has ended because it was asked to."""
     @property
     def rank(self) -> rankbridge.v1.rank_service_pb2.DescribeRankResponse:
         """What it is, and the state of its generation."""

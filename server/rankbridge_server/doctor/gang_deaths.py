@@ -32,7 +32,7 @@ def ended_in_order(testimonies: Sequence[Testimony], world_size: int) -> Verdict
     if len(testimonies) < world_size or not all(it.outside and it.outside.in_order for it in testimonies):
         return None
     return Verdict(
-        kind=Kind.HEALTHY, summary="the gang has ended in order: every rank was told to", confidence=0.95
+        kind=Kind.HEALTHY, summary="the gang has ended in order: every rank was asked to", confidence=0.95
     )
 
 

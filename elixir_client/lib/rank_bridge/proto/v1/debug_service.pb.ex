@@ -1779,7 +1779,7 @@ defmodule RankBridge.Proto.V1.GetEvidenceResponse do
     * `from_outside` - Whether it was read from outside: from the rank's record, from /proc, and by py-spy. The rank does not run Python, or is dead:
       then the state of its process is "gone".
     * `alive_us` - When the rank ran Python last, as its record says, by the clock of its host: microseconds since 1970 in UTC. Not set: now.
-    * `ended_in_order` - Whether it has ended because it was told to.
+    * `ended_in_order` - Whether it has ended because it was asked to.
   """
 
   @behaviour RankBridge.Protobuf.Message
