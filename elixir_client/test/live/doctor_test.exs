@@ -101,7 +101,7 @@ defmodule RankBridge.LiveDoctorTest do
 
     # The lowest rank that answers is asked for the verdict.
     OsProcess.stop(first)
-    verdict = Doctor.diagnose(gang, patience: @patience, timeout: 1_000)
+    verdict = Doctor.diagnose(gang, patience: @patience, timeout: 5_000)
     for pid <- others, do: OsProcess.stop(pid)
     nobody = Doctor.diagnose(gang, timeout: 200)
     for pid <- pids, do: OsProcess.signal(pid, "CONT")

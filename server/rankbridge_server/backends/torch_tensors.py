@@ -140,6 +140,18 @@ class TorchTensors:
             if isinstance(value, bool) or not float(value).is_integer() or not _fits(dtype, int(value)):
                 raise invalid("the element does not fit the dtype", expected=str(dtype), got=str(value))
             value = int(value)
+        try:
+            return self._filled(spec, value)
+        except RuntimeError as error:
+            if "overflow" not in str(error):
+                raise
+            raise invalid(
+                "the element does not fit the dtype", expected=str(dtype), got=str(value)
+            ) from error
+
+    def _filled(self, spec: TensorSpec, value: bool | int | float) -> torch.Tensor:
+        """Raises RuntimeError: the dtype has no such number."""
+        dtype = spec.dtype
         if dtype in _NARROW:
             one = torch.full((), value, dtype=torch.float32).to(TORCH[dtype])
             return self._placed(one.expand(spec.shape).contiguous())

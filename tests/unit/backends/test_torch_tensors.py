@@ -197,3 +197,13 @@ def test_random_elements_that_are_made_in_pieces_are_those_of_one_piece(init: In
     size = 2 * torch_tensors._BLOCK + more
     made, wide = (make(dtype, init, (size,)) for dtype in (Dtype.FLOAT8_E5M2, Dtype.FLOAT32))
     assert torch.equal(made.view(torch.uint8), wide.to(torch.float8_e5m2).view(torch.uint8))
+
+
+@pytest.mark.parametrize(
+    "dtype", [Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.COMPLEX64, Dtype.FLOAT8_E5M2]
+)
+def test_an_element_that_is_too_large_for_its_dtype_is_refused(dtype: Dtype) -> None:
+    with pytest.raises(BridgeError, match="the element does not fit the dtype") as refused:
+        make(dtype, Full(1e300))
+    assert refused.value.failure.code is ErrorCode.INVALID_ARGUMENT
+    assert math.isinf(make(Dtype.FLOAT32, Full(math.inf))[0])
