@@ -117,6 +117,11 @@ class ThreadStack:
     holds_lock: bool | None = None
 
 
+def track_of_calls(group: str) -> str:
+    """The name under which viewers show what the user's own code calls in a group, beside the group's operations."""
+    return f"{group}: {SCRIPT}"
+
+
 def by_script_of(caller: str, operation: str) -> bool | None:
     """Whose operations are asked for, as the wire has it; None: everybody's.
 

@@ -96,13 +96,13 @@ print(len(seen), wrong, flush=True)
 
 def test_a_main_thread_that_computes_runs_the_lines_soon_and_computes_no_wrong_value() -> None:
     with process(COMPUTES) as it:
+        until(lambda: any(_is_asleep(it.pid, thread) for thread in threads(it.pid)))
         (blocked, *_) = [thread for thread in threads(it.pid) if _is_asleep(it.pid, thread)]
         for _ in range(20):
             assert trace(it.pid, blocked, "soon", "seen.append(1)") == ""
         assert trace(it.pid, blocked, "soon", "going = False") == ""
         said, _ = it.communicate(timeout=LIMIT_S)
         seen, wrong = said.split()
-        # Two that are left before its next safe point may both run there.
         assert (int(seen), wrong) == (20, "0")
         assert it.returncode == 0
 
@@ -123,9 +123,8 @@ def test_a_thread_that_runs_is_not_asked_and_runs_on() -> None:
 
 
 def test_a_signal_that_comes_meanwhile_is_delivered() -> None:
-    code = IDLE + "import signal\n"
     signalled = "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: ended.append('signal'))\n"
-    with process(code.replace('print("ready"', signalled + 'print("ready"')) as it:
+    with process(IDLE.replace('print("ready"', signalled + 'print("ready"')) as it:
         until(lambda: _is_asleep(it.pid, it.pid))
         text = f"import os, signal\nfor _ in range(3): os.kill({it.pid}, signal.SIGUSR1)"
         assert trace(it.pid, it.pid, "now", text) == ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankbridge._plan.export.clocks import clock_offsets
 from rankbridge._plan.export.tracks import Track, Tracks
-from rankbridge._plan.record import CONTROLLER, SCRIPT, RecordedOperation
+from rankbridge._plan.record import CONTROLLER, SCRIPT, RecordedOperation, track_of_calls
 from rankbridge._plan.timeline import TimelineEntry, timeline
 
 _CLOCKS = (
@@ -113,7 +113,7 @@ def _slices(
             _after(called, it.entered),
             _after(called, it.done),
         )
-        name = f"{it.group}: {it.caller}" if has_operations and it.caller == SCRIPT else it.group
+        name = track_of_calls(it.group) if has_operations and it.caller == SCRIPT else it.group
         track = tracks.place(rank, name, called, math.inf if done is None else done)
         made.setdefault(number, []).append(_Slice(rank, it, track, called, announced, entered, done))
     return list(made.values())

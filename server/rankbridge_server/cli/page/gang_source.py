@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from rankbridge._plan.record import SCRIPT, track_of_calls
+
 from ...core.printable import lines, printable
 from ..gang_verdicts import in_doctors_words
 from .holdings import tensors_of
@@ -137,11 +139,11 @@ class GangSource:
 
     def _in_lanes(self, operations: Iterable[RecordedOperation]) -> list[RecordedOperation]:
         """Puts what the user's own code calls into lanes of its own: it overlaps with operations of the same group."""
-        return [self._in_its_lane(it) if it.caller == "script" else it for it in operations]
+        return [self._in_its_lane(it) if it.caller == SCRIPT else it for it in operations]
 
     def _in_its_lane(self, call: RecordedOperation) -> RecordedOperation:
         self._called_in.add(call.group)
-        return replace(call, group=_lane_of_calls(call.group))
+        return replace(call, group=track_of_calls(call.group))
 
     async def _describe(self, gang: AsyncGang) -> None:
         """Describes all ranks again and again; while something waits, notes which ranks are missing."""
@@ -161,7 +163,7 @@ class GangSource:
                 else:
                     rows[rank] = _described(it)
                     groups |= {group.name: group.ranks for group in it.groups}
-            groups |= {_lane_of_calls(it): groups[it] for it in self._called_in & groups.keys()}
+            groups |= {track_of_calls(it): groups[it] for it in self._called_in & groups.keys()}
             self._model.described(rows, dict(sorted(groups.items())))
             self._model.said(await self._missing(ranks) if self._waits_for(_AGAIN_S) else {})
             unreached = 0 if any(it["reached"] for it in rows.values()) else unreached + 1
@@ -207,10 +209,6 @@ class GangSource:
     def _waits_for(self, seconds: float) -> bool:
         since = self._model.waits_since()
         return since is not None and time.time() - since > seconds
-
-
-def _lane_of_calls(group: str) -> str:
-    return f"{group}: script"
 
 
 def _described(it: RankStatus) -> Row:

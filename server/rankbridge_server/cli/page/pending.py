@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankbridge._plan.record import CONTROLLER
 from rankbridge.errors import intervals
 
 from .batch import Slice, shown
@@ -75,7 +76,7 @@ def joined(
     for pending in found.values():
         one = pending.slices[0].operation
         known = said.get((one.group, one.operation, one.operation_id))
-        admitted = admits and one.caller == "controller"
+        admitted = admits and one.caller == CONTROLLER
         entered = admitted and any(it.operation.phase == "data" for it in pending.slices)
         if known is not None:
             pending.missing = frozenset(known)

@@ -24,6 +24,7 @@ _DIRECTION, _TRAP, _RESUME = 0x400, 0x100, 0x10000
 _EINTR = 2**64 - errno.EINTR
 # What the kernel would do with an interrupted call; no program sees these numbers.
 _RESTARTSYS, _RESTARTNOINTR, _RESTARTNOHAND, _RESTART_BLOCK = (2**64 - it for it in (512, 513, 514, 516))
+_INTERRUPTED = {_EINTR, _RESTARTSYS, _RESTARTNOINTR, _RESTARTNOHAND, _RESTART_BLOCK}
 _EPOLL = {232, 281, 441}
 _STOP_S = 1.0
 
@@ -68,8 +69,7 @@ class TracedThread:
     @property
     def is_blocked(self) -> bool:
         """Whether it was in a system call, which was interrupted and goes on when it is let go."""
-        interrupted = {_EINTR, _RESTARTSYS, _RESTARTNOINTR, _RESTARTNOHAND, _RESTART_BLOCK}
-        return self._before.orig_rax != _NO_CALL and self._before.rax in interrupted
+        return self._before.orig_rax != _NO_CALL and self._before.rax in _INTERRUPTED
 
     def call(self, function: int, *arguments: int, back_to: int) -> int:
         """Lets it call a function; gives what the function returns.
