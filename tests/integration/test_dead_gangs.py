@@ -73,16 +73,21 @@ def iter_growth(it: Gang, rank: int) -> Iterator[rankbridge.RecordGrowth]:
         yield next(watch)
 
 
+def killed_while_they_wait(running: RunningGang, it: Gang, seconds: float) -> None:
+    """Kills all ranks once two have waited so long for rank 1."""
+    it.barrier()
+    pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]
+    until(lambda: waiting(it, seconds))
+    kill(running)
+    for one in pending:
+        with pytest.raises(RankBridgeError):
+            one.result()
+
+
 def test_all_ranks_are_killed_while_they_wait_for_one(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     with gang(folder) as (running, it):
-        it.barrier()
-        pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]
-        until(lambda: waiting(it, 3 * PATIENCE_S))
-        kill(running)
-        for one in pending:
-            with pytest.raises(RankBridgeError):
-                one.result()
+        killed_while_they_wait(running, it, 3 * PATIENCE_S)
         status, verdict = doctor(str(folder))
         bundle = tmp_path / "bundle.json"
         assert doctor("--bundle", str(bundle), str(folder))[0] == 1
@@ -173,13 +178,7 @@ def test_a_gang_that_has_ended_in_order_is_healthy_and_the_next_one_has_records_
 def test_the_record_of_dead_ranks_is_shown_and_drawn_up_to_their_last_sign_of_life(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     with gang(folder) as (running, it):
-        it.barrier()
-        pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]
-        until(lambda: waiting(it, 4 * PATIENCE_S))
-        kill(running)
-        for one in pending:
-            with pytest.raises(RankBridgeError):
-                one.result()
+        killed_while_they_wait(running, it, 4 * PATIENCE_S)
     shown = json.loads(rankbridge_of("record", str(folder), "--json").stdout)
     assert shown["failures"] == {}
     assert [[one["done"] is None for one in shown["ranks"][rank]] for rank in "012"] == [
