@@ -25,8 +25,9 @@ WAIT_S = 30.0
 ENVIRON = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
-def command(record: Path, how: str) -> list[str]:
-    watch = [str(BIN / "rankbridge"), "watch", "--record", str(record), "--"]
+def command(record: Path | None, how: str) -> list[str]:
+    """Of a job that is watched, into this record, or is not."""
+    watch = [] if record is None else [str(BIN / "rankbridge"), "watch", "--record", str(record), "--"]
     torchrun = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE), "--rdzv-backend", "c10d"]
     return [*watch, *torchrun, "--rdzv-endpoint", "127.0.0.1:0", str(JOB), how]
 
@@ -37,11 +38,13 @@ def line(text: str, after: str = "") -> int:
     return next(at for at, it in enumerate(LINES[first:], first + 1) if text in it)
 
 
-def verdict(folder: Path, how: str) -> Mapping[str, Any]:
-    """What the doctor says of a job in which this goes wrong."""
+def verdict(folder: Path, how: str, *, attached: bool = False) -> Mapping[str, Any]:
+    """What the doctor says of a job in which this goes wrong: of its records, or of its ranks."""
+    endpoints = folder / "endpoints.json"
+    environ = {**ENVIRON, "RANKBRIDGE_ENDPOINTS_FILE": str(endpoints)} if attached else ENVIRON
     with subprocess.Popen(
-        command(folder / "record", how),
-        env=ENVIRON,
+        command(None if attached else folder / "record", how),
+        env=environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -49,15 +52,17 @@ def verdict(folder: Path, how: str) -> Mapping[str, Any]:
         try:
             assert job.stdout is not None
             assert job.stdout.readline() in ("wrong\n", "moves\n")
-            asked = [str(BIN / "rankbridge"), "doctor", str(job.pid), "--json"]
+            whom = ["--endpoints", str(endpoints)] if attached else [str(job.pid)]
+            asked = [str(BIN / "rankbridge"), "doctor", *whom, "--json"]
             if how != "moves":
                 asked += ["--patience", "0.1"]
             deadline = time.monotonic() + WAIT_S
             while True:
                 said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=100)
                 found: Mapping[str, Any] = json.loads(said.stdout)
-                # A rank that has just begun to sleep is not late yet.
-                if how == "moves" or found["kind"] != "healthy" or time.monotonic() > deadline:
+                # A rank that has just begun to sleep is not late yet, or the others have not come yet.
+                is_early = found["kind"] in ("healthy", "unknown")
+                if how == "moves" or not is_early or time.monotonic() > deadline:
                     return found
         finally:
             for pid in [*descendants(job.pid), job.pid]:
@@ -81,6 +86,30 @@ def test_a_rank_that_does_not_come_is_named_with_the_line(
     assert any(it["line"] == line("asleep()", f'"{how}"') for it in found["culprits"][0]["stack"])
     # Others may have waited for longer, in a later call.
     assert {it["site"]["line"] for it in found["waits"] if it["call"] == call} == {site}
+
+
+@pytest.mark.parametrize(
+    ("how", "rank", "call", "site"),
+    [
+        ("sum", 2, "all_reduce tp:0#34", line("total = tp.all_reduce")),
+        pytest.param("send", 2, "recv from rank 2 tag 0 #12", line("pp.recv"), marks=pytest.mark.sampled),
+        pytest.param("inside", 3, "broadcast world#", 0, marks=pytest.mark.sampled),
+    ],
+)
+def test_ranks_that_have_attached_say_it_too(
+    tmp_path: Path, how: str, rank: int, call: str, site: int
+) -> None:
+    found = verdict(tmp_path, how, attached=True)
+    assert (found["kind"], [it["rank"] for it in found["culprits"]]) == ("never_called", [rank]), found
+    assert any(it["line"] == line("asleep()", f'"{how}"') for it in found["culprits"][0]["stack"])
+    if site:
+        assert {it["site"]["line"] for it in found["waits"] if it["call"] == call} == {site}, found
+
+
+@pytest.mark.sampled
+def test_of_a_job_that_has_attached_and_moves_nobody_is_blamed(tmp_path: Path) -> None:
+    found = verdict(tmp_path, "moves", attached=True)
+    assert (found["kind"], found["culprits"]) == ("healthy", []), found
 
 
 @pytest.mark.sampled

@@ -428,8 +428,8 @@ class RecordedOperation(google.protobuf.message.Message):
     is attached. Otherwise a controller has.
     """
     number: builtins.int
-    """Of a call of the user's own code: its number in its group, from 1, the same on all members. 0: it has none, as a send or a
-    receive.
+    """Of a call of the user's own code: its number in its group, from 1, the same on all members; of a coordinator's send or receive,
+    among those of its kind with the same peer. 0: it has none, as a send or a receive of torch.distributed.
     """
     def __init__(
         self,
@@ -821,6 +821,8 @@ class TorchState(google.protobuf.message.Message):
     PEER_FIELD_NUMBER: builtins.int
     TAG_FIELD_NUMBER: builtins.int
     SCRIPT_FIELD_NUMBER: builtins.int
+    COORDINATORS_FIELD_NUMBER: builtins.int
+    COORDINATOR_CALLS_FIELD_NUMBER: builtins.int
     calling: builtins.str
     """The method in C that the innermost line of `user_thread` has called. Empty: none, or not known."""
     peer: builtins.int
@@ -839,6 +841,16 @@ class TorchState(google.protobuf.message.Message):
     def collectives(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TorchCollective]:
         """Its newest collectives in each of them, in the order in which they were issued; of this generation, in functions."""
 
+    @property
+    def coordinators(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___CoordinatorGroup]:
+        """Groups of objects that look like vLLM's GroupCoordinator, whose calls may pass by torch.distributed; where the rank records what
+        the user's own code calls.
+        """
+
+    @property
+    def coordinator_calls(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RecordedOperation]:
+        """Their newest calls: those that have ended, in that order, then the others."""
+
     def __init__(
         self,
         *,
@@ -848,15 +860,41 @@ class TorchState(google.protobuf.message.Message):
         peer: builtins.int | None = ...,
         tag: builtins.int | None = ...,
         script: builtins.bool = ...,
+        coordinators: collections.abc.Iterable[Global___CoordinatorGroup] | None = ...,
+        coordinator_calls: collections.abc.Iterable[Global___RecordedOperation] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "peer", b"peer", "tag", b"tag"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "calling", b"calling", "collectives", b"collectives", "groups", b"groups", "peer", b"peer", "script", b"script", "tag", b"tag"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "_tag", b"_tag", "calling", b"calling", "collectives", b"collectives", "coordinator_calls", b"coordinator_calls", "coordinators", b"coordinators", "groups", b"groups", "peer", b"peer", "script", b"script", "tag", b"tag"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_tag", b"_tag"]) -> typing.Literal["tag"] | None: ...
 
 Global___TorchState: typing_extensions.TypeAlias = TorchState
+
+@typing.final
+class CoordinatorGroup(google.protobuf.message.Message):
+    """The group of an object that looks like vLLM's GroupCoordinator."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    RANKS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name: "tp:0"."""
+    @property
+    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Its ranks in the job."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "ranks", b"ranks"]) -> None: ...
+
+Global___CoordinatorGroup: typing_extensions.TypeAlias = CoordinatorGroup
 
 @typing.final
 class TorchGroup(google.protobuf.message.Message):

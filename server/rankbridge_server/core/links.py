@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,11 +31,15 @@ class Ended:
 class GroupLinks(Protocol):
     """One sidecar's control links in one group, of which the first member is the leader.
 
-    `wait` and `wake_lane` are for the group's lane, which reads the links while it is idle.
+    `wait` and `wake_lane` are for the group's lane, which reads the links while it is idle. Where a group has no lane,
+    a thread that waits for a match does.
     """
 
-    def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Waits until there is work. Returns False when the links are closed; the lane must then wait otherwise."""
+    def wait(self, has_work: Callable[[], bool], patience: float = math.inf) -> bool:
+        """Waits until there is work, `patience` seconds at most. One thread at a time.
+
+        Returns False when the links are closed; the lane must then wait otherwise.
+        """
 
     def wake_lane(self) -> None:
         """Wakes the lane: it has work, or was closed. Any thread may call it."""
@@ -58,11 +63,11 @@ class GroupLinks(Protocol):
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""
 
-    def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
+    def post(self, post: Post, answered: Callable[[Match | None], None], *, waits_next: bool = False) -> None:
         """Posts a send or a receive to the leader. Calls `answered`, which must be quick, once with the match.
 
-        Calls it with None when the group or the generation ends here first. Raises ConnectionError when the links are
-        closed.
+        Calls it with None when the group or the generation ends here first. `waits_next`: the caller calls `wait` next:
+        until then nobody need read the links. Raises ConnectionError when they are closed.
         """
 
     def recall(self, number: int) -> None:

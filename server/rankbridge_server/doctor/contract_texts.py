@@ -13,6 +13,7 @@ _OP = re.compile(r"\bop=(\w+)")
 _ROOT = re.compile(r"\b(?:src|dst)_rank_in_group=(\d{1,18})")
 _POST = re.compile(r"(send|receive) of .*?(?:to|from) (?:rank_in_group (\d{1,18})|any) tag=(-?\d{1,18})")
 _POSTED = re.compile(r"(?:send|receive) of \w+ (\w+)\[([\d, ]{0,400})\]")
+_PEER = re.compile(r"\bpeer=(\d{1,18}) tag=(-?\d{1,18})$")
 _SITE = re.compile(r"(.*):(\d{1,18})")
 
 
@@ -30,7 +31,7 @@ def with_contract(call: Call, contract: str, ranks: tuple[int, ...]) -> Call:
             tag=int(post[3]),
         )
     dtype, op = _DTYPE.search(contract), _OP.search(contract)
-    root = _ROOT.search(contract)
+    root, peer = _ROOT.search(contract), _PEER.search(contract)
     shapes = tuple(_sizes(shape[1]) for shape in _SHAPE.finditer(contract))
     return replace(
         call,
@@ -38,6 +39,8 @@ def with_contract(call: Call, contract: str, ranks: tuple[int, ...]) -> Call:
         shapes=shapes,
         op=None if op is None else op[1],
         root=None if root is None else int(root[1]),
+        peer=None if peer is None else int(peer[1]),
+        tag=None if peer is None else int(peer[2]),
     )
 
 

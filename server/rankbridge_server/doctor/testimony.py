@@ -52,7 +52,8 @@ class TorchState:
 
     `calling`: the method in C that the innermost line of the user's thread has called. `peer`, `tag`: of the call of
     torch.distributed that it is in; `peer` is the root of a collective. `script`: all of it is of a job's script,
-    and not of functions.
+    and not of functions. `waiting_since`: since when it is in a call of a coordinator, of which its stack says nothing,
+    in seconds since 1970; None: in none.
     """
 
     groups: tuple[Group, ...]
@@ -61,6 +62,7 @@ class TorchState:
     peer: int | None = None
     tag: int | None = None
     script: bool = False
+    waiting_since: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

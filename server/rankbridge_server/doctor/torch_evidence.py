@@ -50,7 +50,7 @@ def _rank(
         groups=state.groups,
         calls=state.calls,
         calling=state.calling,
-        waiting_s=None,
+        waiting_s=None if state.waiting_since is None else max(0.0, gang.at - state.waiting_since),
         # What its user's thread does is seen, whatever a controller has asked of it.
         says="" if it.threads and it.says != Condition.HELD else it.says,
     )

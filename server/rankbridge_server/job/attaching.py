@@ -11,6 +11,7 @@ from pathlib import Path
 from ..core.address import Address
 from ..core.logger import LOGGER
 from .attachment import BACKENDS, AttachError, Attachment, Settings
+from .dispatch import hook
 from .found_modules import FOUND
 
 ENDPOINTS_FILE = "RANKBRIDGE_ENDPOINTS_FILE"
@@ -59,7 +60,8 @@ def attach(
             "nccl", on the job's devices, each of which must have one rank.
         observe: Folder in which the ranks of this host serve those who may only observe; `gang.json` in it says where.
             Who may enter the folder may call. It is made, for the user alone, if it is not there.
-        record_calls: Each rank's record has also what the job itself calls of torch.distributed from then on.
+        record_calls: Each rank's record has also what the job itself calls of torch.distributed from then on, and of
+            objects that look like vLLM's GroupCoordinator: give it at the same place on all ranks.
 
     Raises:
         ValueError: An argument is wrong. What fails later is logged, and `Attachment.wait` raises it.
@@ -89,6 +91,9 @@ def attach(
             threading._register_atexit(_at_exit)  # type: ignore[attr-defined]
             os.register_at_fork(after_in_child=_in_child)
             FOUND.watch()
+        if record_calls:
+            # Here, and not when the gang is formed: at this place all ranks have called the same.
+            hook().count_coordinators()
         attachment = Attachment(settings, _count, groups or {})
         _count += 1
         _now = attachment

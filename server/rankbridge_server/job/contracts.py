@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from .watch.coordinator_call import CoordinatorCall
 from .watch.next_call import NextCall
 from .watch.ring import OPS
 
@@ -71,6 +72,21 @@ def post_of(call: NextCall) -> str:
         if peer is not None:
             made.append(f"peer={call.ranks[peer] if 0 <= peer < len(call.ranks) else peer}")
         known = _keep(key, " ".join([*made, f"tag={tag}"]))
+    return known
+
+
+def contract_of_coordinator(call: CoordinatorCall) -> str:
+    """The same of a coordinator's method, as far as its arguments say it before the call."""
+    key = call.kind, call.group.key, call.dtype, call.shape, call.root, call.peer, call.tag
+    known = _KNOWN.get(key)
+    if known is None:
+        made = _made(call.kind, call.dtype, [] if call.shape is None else [str(list(call.shape))])
+        if call.peer >= 0:
+            made += [f"peer={call.peer}", f"tag={call.tag}"]
+        elif call.root >= 0:
+            side = "dst" if call.kind == "gather" else "src"
+            made.append(f"{side}_rank_in_group={list(call.group.ranks).index(call.root)}")
+        known = _keep(key, " ".join(made))
     return known
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 from rankbridge.link.v1 import link_pb2 as pb
@@ -80,8 +79,8 @@ class Follower(GroupLinks):
             raise ConnectionError(self._closed or str(error)) from error
         self._deliver_all()
 
-    def _idle(self) -> None:
-        self._look(math.inf)
+    def _idle(self, end: float) -> None:
+        self._look(end - time.monotonic())
 
     def _wake_lane(self) -> None:
         # A lane that waits for a verdict sees the shut link by itself.

@@ -114,23 +114,28 @@ class GroupLinks(core.GroupLinks, ABC):
             if self._parted:
                 self._give_back()
 
-    def wait(self, has_work: Callable[[], bool]) -> bool:
+    def wait(self, has_work: Callable[[], bool], patience: float = math.inf) -> bool:
         """Reads the links until the lane has work. Returns False when they are closed. See `core.links.GroupLinks`."""
-        with self._waiting:
-            with self.lock:
-                self._readers.take(self.turn)
-                self._is_idle = True
-            while not self._closed and not has_work():
-                self._idle()
-            self._is_idle = False
-            with self.lock:
-                if self._closed:
-                    self.turn.lane = 0
-                else:
-                    # The lane's work may take long.
-                    self._leave_links()
-        if self._parted:
-            self._give_back()
+        end = time.monotonic() + patience
+        try:
+            with self._waiting:
+                try:
+                    with self.lock:
+                        self._readers.take(self.turn)
+                        self._is_idle = True
+                    while not self._closed and not has_work() and (end == math.inf or time.monotonic() < end):
+                        self._idle(end)
+                finally:
+                    self._is_idle = False
+                    with self.lock:
+                        if self._closed:
+                            self.turn.lane = 0
+                        else:
+                            # The lane's work may take long.
+                            self._leave_links()
+        finally:
+            if self._parted:
+                self._give_back()
         return not self._closed
 
     def wake_lane(self) -> None:
@@ -138,7 +143,7 @@ class GroupLinks(core.GroupLinks, ABC):
         if self._is_idle and self.turn.lane != threading.get_ident():
             self._waker.wake()
 
-    def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
+    def post(self, post: Post, answered: Callable[[Match | None], None], *, waits_next: bool = False) -> None:
         """Posts a send or a receive to the leader. See `core.links.GroupLinks`."""
         with self.lock:
             if self._closed:
@@ -150,6 +155,8 @@ class GroupLinks(core.GroupLinks, ABC):
                 # The exception tells the caller; `answered` must not be called, too.
                 self._posts.pop(post.number, None)
                 raise
+            if not waits_next:
+                self._readers.attend(self.turn)
 
     def receive(self, link: Link) -> None:
         """Reads a link and acts on its frames, unless another thread reads it.
@@ -205,7 +212,7 @@ class GroupLinks(core.GroupLinks, ABC):
 
     def _leave_links(self) -> None:
         """Hands the links over to the links thread. The caller holds the lock."""
-        if self._readers.give_back(self.turn):
+        if self._readers.give_back(self.turn, is_awaited=bool(self._posts)):
             self._owner.wake_before(None)
         elif (due := self.due()) is not None:
             self._owner.wake_before(due)
@@ -235,8 +242,8 @@ class GroupLinks(core.GroupLinks, ABC):
         """Waits until a frame has come, and acts on it. Raises TimeoutError at `end`."""
 
     @abstractmethod
-    def _idle(self) -> None:
-        """Waits until a frame has come, and acts on it, or until `_wake`."""
+    def _idle(self, end: float) -> None:
+        """Waits until a frame has come, and acts on it, or until `_wake_lane`, or `end`."""
 
     def _look(self, timeout: float) -> bool:
         """Waits `timeout` seconds for frames or `_wake`, and acts on them. Returns whether any have come."""

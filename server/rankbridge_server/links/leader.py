@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,6 +102,9 @@ class Leader(GroupLinks):
         """Withdraws this rank's own post."""
         with self.lock:
             self._answer(self._matching.recall(0, number))
+            if not self.turn.is_mine():
+                # It may wait for this answer.
+                self._wake_lane()
 
     def withdraw(self, arrival: Arrival) -> None:
         """Withdraws this rank's own arrival."""
@@ -205,8 +207,8 @@ class Leader(GroupLinks):
         if not self._look_until(end) and self._verdict is None and time.monotonic() >= end:
             raise TimeoutError(f"no verdict on {self._expected}")
 
-    def _idle(self) -> None:
-        self._look_until(math.inf)
+    def _idle(self, end: float) -> None:
+        self._look_until(end)
 
     def _look_until(self, end: float) -> bool:
         """Acts on frames, and on what is due when none come before. Returns whether a frame or a wake has come."""

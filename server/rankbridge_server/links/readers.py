@@ -63,6 +63,11 @@ class Readers:
             if not turn.lane:
                 self._watch(turn)
 
+    def attend(self, turn: Turn) -> None:
+        """Lets the links thread read at once what comes, unless a lane reads. The caller holds the links' lock."""
+        if not turn.lane and not turn.watched:
+            self._watch(turn)
+
     def take(self, turn: Turn) -> None:
         """Gives the links to the calling lane, which holds their lock."""
         turn.lane = threading.get_ident()
@@ -71,10 +76,13 @@ class Readers:
             for fileno in turn.filenos():
                 self.drop(fileno)
 
-    def give_back(self, turn: Turn) -> bool:
-        """Takes the links back from a lane, which holds their lock. Returns whether to wake the links thread."""
+    def give_back(self, turn: Turn, *, is_awaited: bool = False) -> bool:
+        """Takes the links back from a lane, which holds their lock. Returns whether to wake the links thread.
+
+        `is_awaited`: somebody waits for an answer that is to come: the links thread must read it at once.
+        """
         before, turn.ended, turn.lane = turn.ended, time.monotonic(), 0
-        if turn.ended - before > TICK_S:
+        if is_awaited or turn.ended - before > TICK_S:
             self._watch(turn)
             return False
         self._left.add(turn)

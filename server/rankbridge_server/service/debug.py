@@ -17,6 +17,7 @@ from rankbridge.v1 import (
     rank_service_pb2 as rank_pb,
 )
 
+from ..core.caller import Caller
 from ..core.processes import GONE, Look, look, memory
 from ..core.rank import Rank
 from ..core.torch_state import torch_state
@@ -34,6 +35,7 @@ from .wire.torch_states import pack_torch_state
 
 _INTERVAL_MS = 200
 _MOST_INTERVAL_MS = 5_000
+_MOST_OF_COORDINATORS = 1_000
 _MOST_OPERATIONS, _MOST_OF_ALL = 1_000, 8_000
 """Of a rank, and of all ranks: where these are few, each gives more."""
 _MOST_INSIDE = 16
@@ -113,8 +115,13 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
 
     def _torch(self, user: int, since_us: int) -> pb.TorchState | None:
         """What torch has of a job's script; of functions, in this generation: groups of the last one have its names."""
-        script = self._rank.has_script
-        return pack_torch_state(torch_state(user), script, 0 if script else since_us)
+        script, coordinators = self._rank.has_script, self._rank.script_calls.coordinators
+        entries = records.chosen(self._rank.recorded(), caller=Caller.SCRIPT) if coordinators else ()
+        now = time.time() - time.monotonic()
+        calls = [records.pack(it, now) for it in entries if it.place.group in coordinators]
+        return pack_torch_state(
+            torch_state(user), script, 0 if script else since_us, coordinators, calls[-_MOST_OF_COORDINATORS:]
+        )
 
     @answers(pb.DiagnoseResponse, "diagnose")
     def Diagnose(self, request: pb.DiagnoseRequest) -> pb.Verdict:

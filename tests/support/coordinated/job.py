@@ -1,8 +1,9 @@
 """A job of four ranks that calls a coordinator's methods, and goes wrong as its argument says. Says when it has.
 
-`moves`: nothing goes wrong, and it does not end.
+`moves`: nothing goes wrong, and it does not end. With RANKBRIDGE_ENDPOINTS_FILE, it attaches first.
 """
 
+import os
 import sys
 import time
 from datetime import timedelta
@@ -10,6 +11,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from tests.support.coordinated.parallel_state import GroupCoordinator
+
+import rankbridge_server
 
 STEPS = 12
 WRONG_S = 1000
@@ -24,6 +27,8 @@ def asleep() -> None:
 def main(how: str) -> None:
     """Steps, of which the last does not end, unless nothing goes wrong."""
     dist.init_process_group("gloo", timeout=timedelta(seconds=WRONG_S))
+    if "RANKBRIDGE_ENDPOINTS_FILE" in os.environ:
+        rankbridge_server.attach(record_calls=True).wait(60)
     rank = dist.get_rank()
     tp = GroupCoordinator([[0, 1, 2, 3]], rank, "tp")
     pp = GroupCoordinator([[0, 1], [2, 3]], rank, "pp")

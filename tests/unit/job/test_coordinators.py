@@ -13,7 +13,11 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
+from rankbridge_server.core.caller import Caller
+from rankbridge_server.core.record.record import Record
+from rankbridge_server.core.record.script_calls import ScriptCalls
 from rankbridge_server.doctor.evidence import Call
+from rankbridge_server.job import recorded_calls
 from rankbridge_server.job.outside import rings
 from rankbridge_server.job.watch import hook
 from rankbridge_server.job.watch.ring import Ring
@@ -79,6 +83,52 @@ def test_a_method_that_calls_another_is_one_call(kind: type[Any], tmp_path: Path
     assert (outer.kind, outer.group, outer.number, outer.root) == ("broadcast", "tp:0@3", 2, 5)
     assert (inner.kind, inner.number, inner.root) == ("broadcast", 1, 0)
     assert inner.group != outer.group
+
+
+@pytest.fixture
+def record() -> Iterator[Record]:
+    """That of a rank, which has what this process calls."""
+    made = Record(64)
+    end = recorded_calls.begin(ScriptCalls(made, lambda: (3, 1)))
+    yield made
+    end()
+
+
+def test_the_record_of_a_rank_has_them_too(kind: type[Any], record: Record, tmp_path: Path) -> None:
+    tp = kind("tp:0", [3, 5])
+    tp.all_reduce(torch.ones(2))
+    tp.broadcast(torch.ones(4), src=1)
+    tp.send(torch.ones(2, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match="do not come"):
+        tp.barrier()
+    found = [it for it in record.entries() if it.place.group == "tp:0"]
+    assert [(it.contract, it.number, it.place.operation_id) for it in found] == [
+        ("all_reduce dtype=float32 shape=[2]", 1, "tp:0@3 1"),
+        ("broadcast dtype=float32 shape=[4] src_rank_in_group=1", 2, "tp:0@3 2"),
+        ("send dtype=int64 shape=[2] peer=5 tag=0", 1, ""),
+        ("barrier", 3, "tp:0@3 3"),
+    ]
+    assert [it.message for it in found] == ["", "", "", "RuntimeError: the members do not come"]
+    assert {it.caller for it in found} == {Caller.SCRIPT}
+    assert len(calls(tmp_path)) == 5
+
+
+def test_what_is_under_way_is_in_the_record_of_a_rank(kind: type[Any]) -> None:
+    script_calls = ScriptCalls(Record(64), lambda: (3, 1))
+    end = recorded_calls.begin(script_calls)
+    seen: list[tuple[str, str]] = []
+
+    def look(self: Any, input_: torch.Tensor) -> torch.Tensor:
+        seen.extend((it.place.operation, it.place.group) for it in script_calls.under_way())
+        return input_
+
+    kind._all_reduce_out_place = look
+    kind("tp:0", [3, 5]).all_reduce(torch.ones(2))
+    end()
+    kind("tp:0", [3, 5]).all_gather(torch.ones(2))
+    assert seen == [("all_reduce", "tp:0")]
+    assert script_calls.under_way() == []
+    assert {**script_calls.coordinators} == {"tp:0": [3, 5]}
 
 
 def test_a_peer_that_is_not_said_is_the_next(kind: type[Any], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.activity import Activity, Doing
 from rankbridge_server.core.admission.admission import GO, Arrival, Notice, Ruling, Straggling, Verdict
+from rankbridge_server.core.admission.matching import Match, Post, Side
 from rankbridge_server.core.links import Ended, Links
 from rankbridge_server.links.pairs import PairLinkMaker
 from rankbridge_server.links.sockets import SocketLinks
@@ -182,3 +183,60 @@ def test_whose_links_have_ended_cannot_be_dialled_and_leave_nothing_behind() -> 
         ranks.links[1].add_group("tp", [0, 1], TIMEOUT_S)
     ranks.close()
     until(lambda: len(os.listdir("/proc/self/fd")) == before)
+
+
+def of(number: int, side: Side, peer: int) -> Post:
+    """A post of one float32."""
+    return Post(number, side, peer, 0, "1 element of float32", "", TIMEOUT_S)
+
+
+def test_a_thread_that_waits_for_a_match_reads_the_links_itself(four: Ranks) -> None:
+    four.add("pair", [0, 1])
+    receiver, sender = (four.links[it].group("pair") for it in (0, 1))
+    matches: dict[str, Match | None] = {}
+    receiver.post(of(1, Side.RECV, 1), lambda it: matches.update(receiver=it), waits_next=True)
+    sender.post(of(1, Side.SEND, 0), lambda it: matches.update(sender=it), waits_next=True)
+    assert receiver.wait(lambda: "receiver" in matches, TIMEOUT_S)
+    assert sender.wait(lambda: "sender" in matches, TIMEOUT_S)
+    for match in matches.values():
+        assert match is not None
+        assert match.ruling is Ruling.GO
+
+
+def test_a_wait_ends_after_its_patience(four: Ranks) -> None:
+    four.add("pair", [0, 1])
+    for it in (0, 1):
+        assert four.links[it].group("pair").wait(lambda: False, 0.01)
+
+
+def test_a_leader_that_waits_for_a_match_hears_that_another_thread_withdraws_it(four: Ranks) -> None:
+    four.add("pair", [0, 1])
+    receiver = four.links[0].group("pair")
+    matches: list[Match | None] = []
+    receiver.post(of(1, Side.RECV, 1), matches.append, waits_next=True)
+    asked = threading.Event()
+
+    def is_over() -> bool:
+        asked.set()
+        return bool(matches)
+
+    waiting = ThreadPoolExecutor(1)
+    over = waiting.submit(receiver.wait, is_over)
+    assert asked.wait(TIMEOUT_S)
+    receiver.recall(1)
+    assert over.result(TIMEOUT_S)
+    waiting.shutdown()
+    assert matches == [Match(Ruling.WITHDRAWN)]
+
+
+def test_a_post_is_answered_while_nobody_waits(four: Ranks) -> None:
+    four.add("pair", [0, 1])
+    receiver, sender = (four.links[it].group("pair") for it in (0, 1))
+    answered = [threading.Event(), threading.Event()]
+    # Each has waited twice in short order, and so left its links.
+    for _ in range(2):
+        for it in (receiver, sender):
+            it.wait(lambda: True)
+    receiver.post(of(1, Side.RECV, 1), lambda _: answered[0].set())
+    sender.post(of(1, Side.SEND, 0), lambda _: answered[1].set())
+    assert all(it.wait(TIMEOUT_S) for it in answered)

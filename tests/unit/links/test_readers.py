@@ -127,6 +127,33 @@ def test_a_lane_that_waits_for_long_gives_its_links_back_by_itself(
     assert all_readers.wait(0) == [stub.link.fileno()]
 
 
+def test_links_are_read_at_once_where_somebody_waits_for_an_answer(
+    all_readers: Readers, stub: StubLinks
+) -> None:
+    operation(all_readers, stub)
+    operation(all_readers, stub)
+    with stub.lock:
+        all_readers.take(stub.turn)
+        all_readers.give_back(stub.turn, is_awaited=True)
+    assert all_readers.wait(0) == [stub.link.fileno()]
+
+
+def test_links_that_a_lane_has_left_are_read_at_once_on_demand(all_readers: Readers, stub: StubLinks) -> None:
+    operation(all_readers, stub)
+    operation(all_readers, stub)
+    assert not stub.turn.watched
+    with stub.lock:
+        all_readers.attend(stub.turn)
+    assert all_readers.wait(0) == [stub.link.fileno()]
+
+
+def test_nobody_else_reads_what_a_lane_reads_on_demand(all_readers: Readers, stub: StubLinks) -> None:
+    with stub.lock:
+        all_readers.take(stub.turn)
+        all_readers.attend(stub.turn)
+    assert all_readers.wait(0) == []
+
+
 def test_links_that_ended_meanwhile_are_no_harm(all_readers: Readers, stub: StubLinks) -> None:
     all_readers.watch(stub.turn)
     stub.link.close()

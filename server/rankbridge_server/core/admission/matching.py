@@ -57,7 +57,7 @@ class Match:
     """The leader's answer to a post.
 
     `transfer`: with GO, a number that both ends share. `payload`: the sender's. `peer`: rank in group of the other end.
-    `theirs`: the text of its post; empty with PEER_MISSING and WITHDRAWN. `site`: with MISMATCH, that of its post.
+    `theirs`, `site`: with MISMATCH, the text of its post and the line that has called.
     `missing`: with PEER_MISSING, the members that may have been the other end.
     """
 
@@ -152,9 +152,9 @@ class Matching:
         if agree:
             ruling, number, payload = Ruling.GO, self._transfers, send.post.payload
             self._transfers = (self._transfers + 1) % TRANSFERS
-        sites = ("", "") if agree else (recv.post.site, send.post.site)
-        to_sender = Match(ruling, number, recv.rank_in_group, str(recv.post), site=sites[0])
-        to_receiver = Match(ruling, number, send.rank_in_group, str(send.post), payload, sites[1])
+        sides = [("", "")] * 2 if agree else [(str(it.post), it.post.site) for it in (recv, send)]
+        to_sender = Match(ruling, number, recv.rank_in_group, sides[0][0], site=sides[0][1])
+        to_receiver = Match(ruling, number, send.rank_in_group, sides[1][0], payload, sides[1][1])
         return [
             Answer(send.rank_in_group, send.post.number, to_sender),
             Answer(recv.rank_in_group, recv.post.number, to_receiver),

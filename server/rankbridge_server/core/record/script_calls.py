@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..caller import Caller
 from ..errors import BridgeError, Phase, Place
@@ -25,7 +25,7 @@ class ScriptCall:
     function = ""
 
     def __init__(self, place: Place, number: int, contract: str, site: str, look: Callable[[], None]) -> None:
-        """`number`: in its group; 0: it has none. `look`: ends it, if it is done."""
+        """`number`: as of `RecordedOperation` of the proto. `look`: ends it, if it is done."""
         self.place = place
         self.number = number
         self.contract = contract
@@ -43,6 +43,8 @@ class ScriptCalls:
     """
 
     def __init__(self, record: Record, where: Callable[[], tuple[int, int]]) -> None:
+        self.coordinators: dict[str, Sequence[int]] = {}
+        """By name, the ranks of groups of which torch knows nothing: of objects that look like a GroupCoordinator."""
         self._record = record
         self._where = where
         self._pending: dict[ScriptCall, None] = {}

@@ -23,7 +23,8 @@ from .errors import GuardError
 from .gone import Gone
 from .meeting import Meeting
 from .pending import AllPending
-from .transfers import Enter, Transfers
+from .transfer import Enter
+from .transfers import Transfers
 
 
 class _Member:

@@ -46,14 +46,19 @@ class Outbox:
         """Why the other rank cannot be reached; None: it can, or has gone."""
         threading.Thread(target=self._link, name="guard:link", daemon=True).start()
 
-    def post(self, post: Post, answered: Answered) -> None:
+    @property
+    def links(self) -> GroupLinks | None:
+        """The links; None: there are none yet."""
+        return self._links
+
+    def post(self, post: Post, answered: Answered, *, waits_next: bool = False) -> None:
         """Posts, as `core.links.GroupLinks`. A post that can no longer be made is answered with None."""
         with self._lock:
             links = self._links
             if links is None and not self._is_closed:
                 self._queued[post.number] = post, answered
                 return
-        self._post(links, post, answered)
+        self._post(links, post, answered, waits_next=waits_next)
 
     def recall(self, number: int) -> None:
         """Withdraws a post."""
@@ -104,10 +109,12 @@ class Outbox:
         if self._links is None:
             self.close()
 
-    def _post(self, links: GroupLinks | None, post: Post, answered: Answered) -> None:
+    def _post(
+        self, links: GroupLinks | None, post: Post, answered: Answered, *, waits_next: bool = False
+    ) -> None:
         try:
             if links is None:
                 raise ConnectionError("the link has ended")
-            links.post(post, answered)
+            links.post(post, answered, waits_next=waits_next)
         except OSError:
             answered(None)

@@ -7,15 +7,12 @@ and `wait` waits for the other end. Each rank matches what others send to it wit
 from __future__ import annotations
 
 import itertools
-import math
-import re
 import threading
 import time
-from _thread import allocate_lock, get_ident
-from collections import Counter
+from _thread import LockType, allocate_lock, get_ident
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from ...core.activity import Activity
@@ -32,10 +29,8 @@ from .gone import Gone
 from .meeting import Meeting
 from .outbox import Outbox, inbox_of, order_of
 from .pending import AllPending
+from .transfer import PLACE, Enter, Transfer
 from .works import work_of
-
-Enter = Callable[[int | None], Any]
-"""Enters the backend. Of a receive from any source, with the source, by rank in the group."""
 
 _NO_END_S = 40 * 86400.0
 """Longer than any script waits: a send or receive that nobody waits for has no deadline. The wire has 49 days."""
@@ -43,68 +38,6 @@ _LONGEST_PAUSE_S = 0.5
 _ASKED_S = 1.0
 _QUESTION = "?"
 _MOST_CHANNELS = 512
-_PLACE = re.compile(r"rank_in_group (\d+)")
-
-
-class Transfer:
-    """One send or receive of this rank. `peer`: rank in the job; None: any."""
-
-    def __init__(
-        self, transfers: Transfers, call: NextCall, post: Post, peer: int | None, channel: str, number: int
-    ) -> None:
-        self.call = call
-        self.post = post
-        self.peer = peer
-        self.channel = channel
-        self.number = number
-        self.match: Match | None = None
-        self.failure: Exception | None = None
-        self.entered: Any = None
-        self.enter: Enter | None = None
-        self._is_done = False
-        self._transfers = transfers
-        self._settled = allocate_lock()
-        self._settled.acquire()
-
-    @property
-    def text(self) -> str:
-        """What it asks for, by ranks in the job."""
-        place_text = str(self.post)
-        return _PLACE.sub(lambda _: f"rank {self.peer}", place_text)
-
-    def settle(self, match: Match | None) -> None:
-        """Takes the answer to the post; enters the backend, if it is GO."""
-        self.match = match
-        if match is not None and match.ruling is Ruling.GO and self.enter is not None:
-            try:
-                self.entered = self._transfers.enter(self, match)
-            except Exception as error:
-                # It belongs to who waits, not to the thread that reads the links.
-                self.failure = error
-        # The tensor is the backend's now, and the script's.
-        self.enter = None
-        self._settled.release()
-
-    def is_settled(self, seconds: float = 0.0) -> bool:
-        """Whether it was answered; waits so long for it."""
-        if not self._settled.acquire(timeout=max(0.0, seconds)):
-            return False
-        self._settled.release()
-        return True
-
-    def wait(self, timeout: timedelta | None) -> bool:
-        """Waits for the other end, and for the backend. Raises GuardError, and what the backend raises."""
-        limit = timeout.total_seconds() if timeout else 0.0
-        if not self.is_settled():
-            self._transfers.wait(self, limit or math.inf)
-        if self.failure is None and self.entered is None:
-            self.failure = self._transfers.error_of(self)
-        if self.failure is not None:
-            raise self.failure
-        if not self._is_done:
-            # Gloo's work waits again for what has come, for ever.
-            self._is_done = bool(self.entered.wait(timeout) if timeout else self.entered.wait())
-        return self._is_done
 
 
 class Transfers:
@@ -131,6 +64,8 @@ class Transfers:
         self._is_gloo: dict[str, bool] = {}
         # By thread, until it has come to the script.
         self._held: dict[int, Any] = {}
+        # By rank that receives: held by the thread that reads the links.
+        self._reading: defaultdict[int, LockType] = defaultdict(allocate_lock)
         inbox = inbox_of(meeting.rank)
         meeting.links.add_group(inbox, order_of(meeting.rank, meeting.size), timeout, stays=True)
         self._inbox = meeting.links.group(inbox)
@@ -149,10 +84,10 @@ class Transfers:
         work = self._held[get_ident()] = work_of(transfer)
         if transfer.post.side is Side.SEND:
             assert peer is not None
-            self._outbox(peer).post(transfer.post, transfer.settle)
+            self._outbox(peer).post(transfer.post, transfer.settle, waits_next=call.is_blocking)
         else:
             try:
-                self._inbox.post(transfer.post, transfer.settle)
+                self._inbox.post(transfer.post, transfer.settle, waits_next=call.is_blocking)
             except ConnectionError:
                 transfer.settle(None)
         return work.boxed()
@@ -186,7 +121,7 @@ class Transfers:
         ) as pending:
             end = time.monotonic() + patience
             pause = PATIENCE_S
-            while not transfer.is_settled(min(pause, end - time.monotonic())):
+            while not self._is_settled(transfer, min(pause, end - time.monotonic())):
                 if time.monotonic() >= end:
                     transfer.failure = self._missing(transfer, patience)
                     break
@@ -215,7 +150,7 @@ class Transfers:
             return self._gone_error(transfer, ConnectionError("its link has ended"))
         peer = order_of(self._receiver(transfer), self._meeting.size)[match.peer]
         # Only the sender is another than the receiver's text names by its place.
-        theirs = _PLACE.sub(lambda _: f"rank {self._meeting.rank}", match.theirs)
+        theirs = PLACE.sub(lambda _: f"rank {self._meeting.rank}", match.theirs)
         mine = Request(transfer.text, transfer.post.site)
         own = self._detail(transfer, self._meeting.rank, RankState.ARRIVED, mine)
         other = self._detail(transfer, peer, RankState.DISAGREES, Request(theirs, match.site))
@@ -242,6 +177,19 @@ class Transfers:
         for outbox in outboxes:
             outbox.close()
         self._meeting.links.remove_group(inbox_of(self._meeting.rank))
+
+    def _is_settled(self, transfer: Transfer, seconds: float) -> bool:
+        """Whether a transfer is settled in `seconds`. Reads its links meanwhile, unless another thread does."""
+        end = time.monotonic() + seconds
+        receiver = self._receiver(transfer)
+        links = self._inbox if receiver == self._meeting.rank else self._outbox(receiver).links
+        reading = self._reading[receiver]
+        if links is not None and reading.acquire(blocking=False):
+            try:
+                links.wait(transfer.is_settled, seconds)
+            finally:
+                reading.release()
+        return transfer.is_settled(end - time.monotonic())
 
     def _made(self, call: NextCall, peer: int | None, tag: int, what: str) -> Transfer:
         me, size = self._meeting.rank, self._meeting.size

@@ -19,8 +19,8 @@ from functools import wraps
 from types import FrameType
 from typing import Any, NamedTuple
 
+from .coordinator_call import CoordinatorCall, CoordinatorCalls
 from .recorder import KnownGroup, Recorder
-from .ring import IS_WHOLE, KINDS, NO_SHAPE
 
 CLASS = "GroupCoordinator"
 _LOOKS_LIKE = ("all_reduce", "all_gather", "broadcast", "barrier")
@@ -68,12 +68,13 @@ class _Place(NamedTuple):
 
 
 class Coordinators:
-    """Those of this process, from now on until `end`."""
+    """Those of this process, until `end`. What their methods do is written by each of `writers`."""
 
     def __init__(self, recorder: Recorder) -> None:
         import torch
         from torch.distributed import distributed_c10d as c10d
 
+        self.writers: tuple[CoordinatorCalls, ...] = ()
         self._recorder = recorder
         self._is_compiling: Callable[[], bool] = torch.compiler.is_compiling
         self._is_tensor = torch.is_tensor
@@ -122,55 +123,52 @@ class Coordinators:
         for name, kind in _METHODS.items():
             bare = vars(owner).get(name)
             if inspect.isfunction(bare):
-                wrapped = self._watched(bare, kind, owner)
+                wrapped = self._watched(bare, kind)
                 setattr(owner, name, wrapped)
                 self._wrapped.append((owner, name, wrapped, bare))
 
-    def _watched(self, bare: Callable[..., Any], kind: str, owner: type) -> Callable[..., Any]:
-        recorder, inside, is_compiling, now = self._recorder, self._inside, self._is_compiling, time.time
-        begin = self._beginning(bare, kind, owner)
-        waiting = recorder.waiting
+    def _watched(self, bare: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        recorder, inside, is_compiling = self._recorder, self._inside, self._is_compiling
+        look = self._looking(bare, kind)
 
         @wraps(bare)
         def watched(coordinator: Any, *args: Any, **named: Any) -> Any:
             # Dynamo follows what it compiles in here, and finds the bare method.
             if is_compiling():
                 return bare(coordinator, *args, **named)
-            thread = get_ident()
-            key = (thread, id(coordinator))
-            ring = recorder.written or recorder.ring()
+            key = (get_ident(), id(coordinator))
             # A method that another has called is a part of that one's call.
-            if ring is None or key in inside:
+            if key in inside:
                 return bare(coordinator, *args, **named)
-            place, began = 0, now()
+            ends: list[Callable[[BaseException | None], None]] = []
+            call = None
             try:
-                place = begin(coordinator, args, named, began)
+                call = look(coordinator, args, named)
+                if call is not None:
+                    ends = [end for it in self.writers if (end := it.begin(call)) is not None]
             except Exception as error:
                 recorder.complain(error)
-            if not place:
+            if call is None:
                 return bare(coordinator, *args, **named)
-            before = waiting.get(thread, 0.0)
-            waiting[thread] = began
-            ring.waiting(began)
+            failed: BaseException | None = None
             inside.add(key)
             try:
                 return bare(coordinator, *args, **named)
+            except BaseException as error:
+                failed = error
+                raise
             finally:
                 inside.discard(key)
-                ring.end(place, now())
-                ring.waiting(before)
-                if before:
-                    waiting[thread] = before
-                else:
-                    waiting.pop(thread, None)
+                for end in ends:
+                    end(failed)
 
         return watched
 
-    def _beginning(
-        self, bare: Callable[..., Any], kind: str, owner: type
-    ) -> Callable[[Any, tuple[Any, ...], dict[str, Any], float], int]:
-        """What writes a call of a method; it gives 0 for an object that does not look like a coordinator."""
-        recorder, code = self._recorder, KINDS.index(kind)
+    def _looking(
+        self, bare: Callable[..., Any], kind: str
+    ) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], CoordinatorCall | None]:
+        """What describes a call of a method; it gives None for an object that does not look like a coordinator."""
+        recorder, now = self._recorder, time.time
         parameters = list(inspect.signature(bare).parameters.values())[1:]
         places = {it.name: _Place(it.name, at, it.default) for at, it in enumerate(parameters)}
         tensor_at = next((places[it] for it in _TENSORS if it in places), None)
@@ -180,37 +178,44 @@ class Coordinators:
         size_at, dtype_at = (places.get(it) for it in ("size", "dtype"))
         package = bare.__globals__.get("__package__")
 
-        def begin(coordinator: Any, args: tuple[Any, ...], named: dict[str, Any], began: float) -> int:
-            ring, group = recorder.written, self._group(coordinator)
-            if ring is None or group is None:
-                return 0
+        def look(coordinator: Any, args: tuple[Any, ...], named: dict[str, Any]) -> CoordinatorCall | None:
+            began = now()
+            # The record must be there before groups and lines are written into it.
+            recorder.ring()
+            group = self._group(coordinator)
+            if group is None:
+                return None
             root = peer = tag = -1
             if is_p2p:
                 peer = group.rank(_peer(coordinator, peer_at and peer_at.of(args, named), kind, group))
                 tag = 0
-                number = group.next_in_channel(code, peer, tag)
+                number = group.next_in_channel(kind, peer, tag)
             else:
                 if root_at is not None:
                     given = root_at.of(args, named)
                     root = group.rank(given if isinstance(given, int) else 0)
                 number = group.calls = group.calls + 1
             tensor = tensor_at.of(args, named) if tensor_at is not None else None
-            dtype = count = dimensions = elements = 0
-            shape, size = NO_SHAPE, None
+            dtype = size = None
             if self._is_tensor(tensor):
-                size, dtype = tensor.shape, recorder.dtypes.get(tensor.dtype, 0)
+                size, dtype = tensor.shape, tensor.dtype
             elif size_at is not None and dtype_at is not None:
-                size, dtype = size_at.of(args, named), recorder.dtypes.get(dtype_at.of(args, named), 0)
-            if size is not None:
-                count = 1
-                dimensions, shape, elements = recorder.shape(tuple(size))
-            site = recorder.site(_caller(sys._getframe(1), package)).number
-            return ring.begin(
-                began, number, code, dtype, dimensions, IS_WHOLE, group.number, count, site, -1, root, peer, tag,
-                elements, shape,
-            )  # fmt: skip
+                size, dtype = size_at.of(args, named), dtype_at.of(args, named)
+            site = recorder.site(_caller(sys._getframe(1), package))
+            return CoordinatorCall(
+                kind,
+                group,
+                number,
+                began,
+                root,
+                peer,
+                tag,
+                dtype,
+                None if size is None else tuple(size),
+                site,
+            )
 
-        return begin
+        return look
 
     def _group(self, coordinator: Any) -> KnownGroup | None:
         """The group of an object; None: it does not look like a coordinator of several ranks."""

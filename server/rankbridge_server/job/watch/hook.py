@@ -5,16 +5,19 @@ It is recorded, and who asks for it may let it wait there, or change it.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
 
+from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
-from .next_call import INPUTS, NO_TENSORS, Admit, NextCall, stop_if_boxing
-from .recorder import KnownGroup, Recorder
+from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, NextCall, stop_if_boxing
+from .recorder import KnownGroup, Recorder, Site
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
 from .waits import Waits, watch_end
 
@@ -41,6 +44,8 @@ _OPERATORS = {
     "reduce_scatter_tensor_coalesced_": "reduce_scatter_tensor_coalesced",
 }
 _PEERS = ("dst", "src")
+_Seen = tuple[KnownGroup, int, Site, FrameType]
+"""Of a call: its group, number of its reduce op or -1, the line that calls, and the hook's own frame."""
 _undo: list[Callable[[], None]] = []
 """What takes back all that is hooked."""
 _recorder: Recorder | None = None
@@ -53,13 +58,13 @@ def install(create: Callable[[int, int], Ring | None], admit: Admit | None = Non
     `admit`: called with each, after it was recorded, and with what enters it; gives what that gives, or for a send or a
     receive a Work, boxed. It raises what keeps the call from being entered.
     """
-    global _coordinators
     recorder = _installed()
     recorder.create, recorder.admit = create, admit
     recorder.forget_groups()
-    if _coordinators is None:
-        _coordinators = Coordinators(recorder)
-    _coordinators.forget_groups()
+    coordinators = count_coordinators()
+    coordinators.forget_groups()
+    if not any(isinstance(it, RingCalls) for it in coordinators.writers):
+        write_coordinators(RingCalls(recorder))
 
 
 def call_before(callback: Callable[[NextCall], None]) -> Callable[[], None]:
@@ -74,6 +79,25 @@ def call_before(callback: Callable[[NextCall], None]) -> Callable[[], None]:
         recorder.before = tuple(it for it in recorder.before if it is not callback)
         if not recorder.before:
             recorder.followed.forget()
+
+    return end
+
+
+def count_coordinators() -> Coordinators:
+    """Counts calls of coordinators' methods from now on: ranks that begin at the same place have the same numbers."""
+    global _coordinators
+    if _coordinators is None:
+        _coordinators = Coordinators(_installed())
+    return _coordinators
+
+
+def write_coordinators(writer: CoordinatorCalls) -> Callable[[], None]:
+    """Writes these calls down from now on, too. Returns what ends that."""
+    coordinators = count_coordinators()
+    coordinators.writers = (*coordinators.writers, writer)
+
+    def end() -> None:
+        coordinators.writers = tuple(it for it in coordinators.writers if it is not writer)
 
     return end
 
@@ -138,6 +162,7 @@ def _hook(
     # `operator.redispatch` is this, with a frame of its own.
     unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
     receive = torch.ops.c10d.recv_.default
+    blocking = inspect.unwrap(getattr(torch.distributed, kind)).__code__ if kind in POSTS else None
     by_id, dtypes, to_wait_for = recorder.by_id, recorder.dtypes, recorder.to_wait_for
 
     def op_of(args: tuple[Any, ...]) -> int:
@@ -149,17 +174,24 @@ def _hook(
         known = by_id.get(id(group))
         return known if known is not None and known.is_of() is group else recorder.group(group)
 
-    def look(args: tuple[Any, ...]) -> NextCall:
+    def see(args: tuple[Any, ...]) -> _Seen:
         # Groups and lines are written into the record when they are first seen: it must be there. A line is looked for
         # from the hook's own frame, as a thread of C++ alone has no other.
-        recorder.ring()
-        return NextCall(kind, group_of(args), args, at, op_of(args), recorder.site(caller(1)).text)
+        if recorder.written is None:
+            recorder.ring()
+        frame = caller(1)
+        return group_of(args), op_of(args), recorder.site(frame), frame
 
-    def record(args: tuple[Any, ...]) -> int:
-        ring = recorder.written or recorder.ring()
+    def look(args: tuple[Any, ...], seen: _Seen) -> NextCall:
+        group, op, site, frame = seen
+        blocks = blocking is not None and _is_called_by(frame, blocking)
+        return NextCall(kind, group, args, at, op, site.text, is_blocking=blocks)
+
+    def record(args: tuple[Any, ...], seen: _Seen) -> int:
+        ring = recorder.written
         if ring is None:
             return 0
-        group = group_of(args)
+        group, op, site, _ = seen
         peer = tag = root = -1
         if root_at is not None:
             root = group.rank(args[root_at])
@@ -186,10 +218,9 @@ def _hook(
                 if count > 1:
                     elements = sum(it.numel() for it in tensors)
         flags = IS_ASYNC if async_at < len(args) and args[async_at] else 0
-        op, site = op_of(args), recorder.site(caller(1)).number
         return ring.begin(
-            now(), number, code, dtype, dimensions, flags, group.number, count, site, op, root, peer, tag, elements,
-            shape,
+            now(), number, code, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
+            elements, shape,
         )  # fmt: skip
 
     def entering(rest: Any, args: tuple[Any, ...]) -> Callable[[int | None], Any]:
@@ -205,7 +236,7 @@ def _hook(
         followed: NextCall | None = None
         if before := recorder.before:
             stop_if_boxing(args, op_at)
-            call = look(args)
+            call = look(args, see(args))
             try:
                 for callback in before:
                     callback(call)
@@ -218,17 +249,19 @@ def _hook(
             args = call.arguments
             followed = call if call.is_followed else None
         whole = (*args, *named.values()) if named else args
-        place = 0
-        try:
-            place = record(whole)
-        except Exception as error:
-            recorder.complain(error)
+        place, seen = 0, None
+        if recorder.create is not None:
+            try:
+                seen = see(whole)
+                place = record(whole, seen)
+            except Exception as error:
+                recorder.complain(error)
         try:
             rest = keys.remove(key)
             if recorder.admit is None:
                 result = redispatch(rest, *args, **named)
             else:
-                result = recorder.admit(look(whole), entering(rest, whole))
+                result = recorder.admit(look(whole, seen or see(whole)), entering(rest, whole))
         except BaseException as error:
             to_wait_for.pop(get_ident(), None)
             if followed is not None:
@@ -245,6 +278,13 @@ def _hook(
         return result
 
     return hook
+
+
+def _is_called_by(frame: FrameType, code: CodeType) -> bool:
+    """Whether a function of torch has called the hook by one other: `send` by `isend`."""
+    between = frame.f_back
+    outer = between.f_back if between is not None else None
+    return outer is not None and outer.f_code is code
 
 
 def _undone(operator: Any, args: tuple[Any, ...]) -> Any:

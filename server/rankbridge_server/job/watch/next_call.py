@@ -32,7 +32,8 @@ class NextCall:
     """A call that is about to be entered.
 
     `kind`: the collective's name. `arguments`: the operator's own. `op`: number of its reduce op; -1: it has none, or
-    it was not looked for. `site`: the line of code that calls, "file:line"; empty: not known.
+    it was not looked for. `site`: the line of code that calls, "file:line"; empty: not known. `is_blocking`: of a send
+    or a receive, whether its caller is known to wait for it at once.
     """
 
     is_skipped = False
@@ -45,6 +46,8 @@ class NextCall:
         at: Mapping[str, int],
         op: int = -1,
         site: str = "",
+        *,
+        is_blocking: bool = False,
     ) -> None:
         self.kind = kind
         self.group = group.name
@@ -53,6 +56,7 @@ class NextCall:
         self.arguments = arguments
         self.op = op
         self.site = site
+        self.is_blocking = is_blocking
         self.work: Callable[[], Any] = _no_work
         """Gives the work that it has given to who has made it, while one exists."""
         self._at = at

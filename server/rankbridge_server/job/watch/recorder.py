@@ -29,9 +29,9 @@ class KnownGroup:
         self.is_of = weakref.ref(group)
         self.ranks = ranks
         self.calls = 0
-        self.channels: dict[tuple[int, int, int], int] = {}
+        self.channels: dict[tuple[int | str, int, int], int] = {}
 
-    def next_in_channel(self, kind: int, peer: int, tag: int) -> int:
+    def next_in_channel(self, kind: int | str, peer: int, tag: int) -> int:
         """Counts a send or a receive."""
         channel = (kind, peer, tag)
         number = self.channels[channel] = self.channels.get(channel, 0) + 1

@@ -793,8 +793,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
       on all members for the same operation alone. Not set: it was not announced.
     * `by_script` - Whether the user's own code has called it, by torch.distributed: a function on the rank, or the script of the job to which it
       is attached. Otherwise a controller has.
-    * `number` - Of a call of the user's own code: its number in its group, from 1, the same on all members. 0: it has none, as a send or a
-      receive.
+    * `number` - Of a call of the user's own code: its number in its group, from 1, the same on all members; of a coordinator's send or receive,
+      among those of its kind with the same peer. 0: it has none, as a send or a receive of torch.distributed.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1972,6 +1972,9 @@ defmodule RankBridge.Proto.V1.TorchState do
       it receives. Not set: none, or not known.
     * `tag` - Its tag. Not set: none, or not known.
     * `script` - Whether it is the script's of a job, and not that of functions.
+    * `coordinators` - Groups of objects that look like vLLM's GroupCoordinator, whose calls may pass by torch.distributed; where the rank records what
+      the user's own code calls.
+    * `coordinator_calls` - Their newest calls: those that have ended, in that order, then the others.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1986,6 +1989,8 @@ defmodule RankBridge.Proto.V1.TorchState do
           peer: integer() | nil,
           tag: integer() | nil,
           script: boolean(),
+          coordinators: [V1.CoordinatorGroup.t()],
+          coordinator_calls: [V1.RecordedOperation.t()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1995,6 +2000,8 @@ defmodule RankBridge.Proto.V1.TorchState do
             peer: nil,
             tag: nil,
             script: false,
+            coordinators: [],
+            coordinator_calls: [],
             __unknown_fields__: []
 
   @impl true
@@ -2013,6 +2020,8 @@ defmodule RankBridge.Proto.V1.TorchState do
       Encode.optional(0x20, :int64, message.peer),
       Encode.optional(0x28, :int64, message.tag),
       Encode.implicit(0x30, :bool, message.script),
+      Encode.repeated(0x3A, {:message, V1.CoordinatorGroup}, message.coordinators),
+      Encode.repeated(0x42, {:message, V1.RecordedOperation}, message.coordinator_calls),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -2053,6 +2062,24 @@ defmodule RankBridge.Proto.V1.TorchState do
     %{message | script: Decode.value(:bool, raw)}
   end
 
+  def __put__(message, 7, 2, raw, depth) do
+    %{
+      message
+      | coordinators: [
+          Decode.message(V1.CoordinatorGroup, nil, raw, depth) | message.coordinators
+        ]
+    }
+  end
+
+  def __put__(message, 8, 2, raw, depth) do
+    %{
+      message
+      | coordinator_calls: [
+          Decode.message(V1.RecordedOperation, nil, raw, depth) | message.coordinator_calls
+        ]
+    }
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -2065,6 +2092,8 @@ defmodule RankBridge.Proto.V1.TorchState do
       message
       | groups: Enum.reverse(message.groups),
         collectives: Enum.reverse(message.collectives),
+        coordinators: Enum.reverse(message.coordinators),
+        coordinator_calls: Enum.reverse(message.coordinator_calls),
         __unknown_fields__: Enum.reverse(message.__unknown_fields__)
     }
   end
@@ -2079,7 +2108,96 @@ defmodule RankBridge.Proto.V1.TorchState do
       {3, :calling, :string, :implicit},
       {4, :peer, :int64, :optional},
       {5, :tag, :int64, :optional},
-      {6, :script, :bool, :implicit}
+      {6, :script, :bool, :implicit},
+      {7, :coordinators, {:message, V1.CoordinatorGroup}, :repeated},
+      {8, :coordinator_calls, {:message, V1.RecordedOperation}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CoordinatorGroup do
+  @moduledoc """
+  The group of an object that looks like vLLM's GroupCoordinator.
+
+  ## Fields
+
+    * `name` - Its name: "tp:0".
+    * `ranks` - Its ranks in the job.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          ranks: [non_neg_integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            ranks: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.packed(0x12, :uint32, message.ranks),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | ranks: Enum.reverse(message.ranks),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :ranks, :uint32, :repeated}
     ]
   end
 end
