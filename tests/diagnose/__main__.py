@@ -6,6 +6,7 @@ Exits with 0 only if nobody was blamed falsely.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = Results(options.results)
     if options.rivals:
         _rivals(options, results)
@@ -113,9 +115,13 @@ def _scores(
         runs = options.right if program.is_right and options.right is not None else options.seeds
         return range(options.first, options.first + runs)
 
-    with ThreadPoolExecutor(options.jobs) as pool:
+    pool = ThreadPoolExecutor(options.jobs)
+    try:
         begun = [(it, [pool.submit(one, it, seed) for seed in seeds(it)]) for it in chosen]
         return [(it, [each.result() for each in them]) for it, them in begun]
+    finally:
+        # Those that have begun end their jobs.
+        pool.shutdown(cancel_futures=True)
 
 
 def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:

@@ -25,7 +25,17 @@ def inbox_of(rank: int) -> str:
 
 def order_of(rank: int, size: int) -> Sequence[int]:
     """The ranks of an inbox, by place: it leads itself."""
-    return (rank, *(it for it in range(size) if it != rank))
+    return tuple(rank_at(place, rank) for place in range(size))
+
+
+def rank_at(place: int, rank: int) -> int:
+    """The rank at a place of an inbox."""
+    return rank if place == 0 else place - 1 if place <= rank else place
+
+
+def place_of(other: int, rank: int) -> int:
+    """The place of a rank in an inbox."""
+    return 0 if other == rank else other + 1 if other < rank else other
 
 
 class Outbox:

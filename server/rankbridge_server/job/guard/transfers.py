@@ -27,7 +27,7 @@ from .crossings import PATIENCE_S, Wait, channel_of
 from .errors import GuardError
 from .gone import Gone
 from .meeting import Meeting
-from .outbox import Outbox, inbox_of, order_of
+from .outbox import Outbox, inbox_of, order_of, place_of, rank_at
 from .pending import AllPending
 from .transfer import PLACE, Enter, Transfer
 from .works import work_of
@@ -100,7 +100,7 @@ class Transfers:
         assert enter is not None
         source = None
         if transfer.peer is None:
-            rank = order_of(self._meeting.rank, self._meeting.size)[match.peer]
+            rank = rank_at(match.peer, self._meeting.rank)
             source = list(call.ranks).index(rank)
             with self._lock:
                 self._posted[transfer.channel] -= 1
@@ -148,7 +148,7 @@ class Transfers:
             if outbox is not None and outbox.error is not None:
                 return outbox.error
             return self._gone_error(transfer, ConnectionError("its link has ended"))
-        peer = order_of(self._receiver(transfer), self._meeting.size)[match.peer]
+        peer = rank_at(match.peer, self._receiver(transfer))
         # Only the sender is another than the receiver's text names by its place.
         theirs = PLACE.sub(lambda _: f"rank {self._meeting.rank}", match.theirs)
         mine = Request(transfer.text, transfer.post.site)
@@ -192,11 +192,11 @@ class Transfers:
         return transfer.is_settled(end - time.monotonic())
 
     def _made(self, call: NextCall, peer: int | None, tag: int, what: str) -> Transfer:
-        me, size = self._meeting.rank, self._meeting.size
+        me = self._meeting.rank
         is_send = call.kind == "send"
         source, destination = (me, peer) if is_send else (peer, me)
         assert destination is not None
-        place = None if peer is None else 0 if is_send else order_of(me, size).index(peer)
+        place = None if peer is None else 0 if is_send else place_of(peer, me)
         channel = channel_of(call.key, source, destination, tag)
         with self._lock:
             self._posted[channel] += 1
