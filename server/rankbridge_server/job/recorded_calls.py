@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from torch._C._distributed_c10d import ProcessGroup
 
 from ..core.errors import BridgeError, ErrorCode
 from ..core.logger import LOGGER
-from ..core.record.script_calls import ScriptCalls
+from ..core.record.script_calls import CoordinatorGroup, ScriptCalls
 from .breakpoints import code_of
 from .contracts import contract_of, contract_of_coordinator, post_of
 from .dispatch import begun, hook
 from .watch.coordinator_call import CoordinatorCall
 from .watch.next_call import NextCall
+from .watch.recorder import KnownGroup
 
 
 def begin(calls: ScriptCalls) -> Callable[[], None]:
@@ -39,6 +41,7 @@ class _Written:
 
     def __init__(self, calls: ScriptCalls) -> None:
         self._calls = calls
+        self._coordinators: dict[str, KnownGroup] = {}
         self._complained = False
 
     def note(self, call: NextCall) -> None:
@@ -51,6 +54,10 @@ class _Written:
     def begin(self, call: CoordinatorCall) -> Callable[[BaseException | None], None] | None:
         """Writes a call of a coordinator's method; gives what ends it."""
         try:
+            group = call.group
+            if self._coordinators.get(group.name) is not group:
+                self._coordinators[group.name] = group
+                self._calls.coordinators[group.name] = CoordinatorGroup(group.ranks, time.monotonic())
             return _record_coordinator(self._calls, call)
         except Exception:
             self._complain(call.kind)
@@ -88,7 +95,6 @@ def _record(calls: ScriptCalls, call: NextCall) -> None:
 
 def _record_coordinator(calls: ScriptCalls, call: CoordinatorCall) -> Callable[[BaseException | None], None]:
     group = call.group
-    calls.coordinators[group.name] = group.ranks
     operation_id = f"{group.key} {call.number}" if call.peer < 0 else ""
     contract = contract_of_coordinator(call)
     # Nobody but its own thread can tell that it is over.

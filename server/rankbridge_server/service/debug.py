@@ -115,12 +115,20 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
 
     def _torch(self, user: int, since_us: int) -> pb.TorchState | None:
         """What torch has of a job's script; of functions, in this generation: groups of the last one have its names."""
-        script, coordinators = self._rank.has_script, self._rank.script_calls.coordinators
+        script, coordinators = self._rank.has_script, {**self._rank.script_calls.coordinators}
         entries = records.chosen(self._rank.recorded(), caller=Caller.SCRIPT) if coordinators else ()
         now = time.time() - time.monotonic()
-        calls = [records.pack(it, now) for it in entries if it.place.group in coordinators]
+        calls = [
+            records.pack(it, now)
+            for it in entries
+            if (group := coordinators.get(it.place.group)) is not None and it.called >= group.since
+        ]
         return pack_torch_state(
-            torch_state(user), script, 0 if script else since_us, coordinators, calls[-_MOST_OF_COORDINATORS:]
+            torch_state(user),
+            script,
+            0 if script else since_us,
+            {name: it.ranks for name, it in coordinators.items()},
+            calls[-_MOST_OF_COORDINATORS:],
         )
 
     @answers(pb.DiagnoseResponse, "diagnose")

@@ -128,7 +128,22 @@ def test_what_is_under_way_is_in_the_record_of_a_rank(kind: type[Any]) -> None:
     kind("tp:0", [3, 5]).all_gather(torch.ones(2))
     assert seen == [("all_reduce", "tp:0")]
     assert script_calls.under_way() == []
-    assert {**script_calls.coordinators} == {"tp:0": [3, 5]}
+    assert script_calls.coordinators["tp:0"].ranks == [3, 5]
+
+
+def test_calls_of_a_coordinator_of_the_same_name_before_are_told_apart(kind: type[Any]) -> None:
+    made = Record(64)
+    script_calls = ScriptCalls(made, lambda: (3, 1))
+    end = recorded_calls.begin(script_calls)
+    first, second = kind("tp:0", [3, 5]), kind("tp:0", [3, 4])
+    for tp in (first, first, second):
+        tp.all_reduce(torch.ones(2))
+    end()
+    group = script_calls.coordinators["tp:0"]
+    assert group.ranks == [3, 4]
+    assert [(it.number, it.called >= group.since) for it in made.entries()] == [
+        (1, False), (2, False), (1, True),
+    ]  # fmt: skip
 
 
 def test_a_peer_that_is_not_said_is_the_next(kind: type[Any], tmp_path: Path) -> None:

@@ -5,11 +5,22 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..caller import Caller
 from ..errors import BridgeError, Phase, Place
 from .record import Record
 from .recorded import Recorded
+
+
+class CoordinatorGroup(NamedTuple):
+    """The group of an object that looks like vLLM's GroupCoordinator. `ranks`: in the job.
+
+    `since`: when its first call began, by the monotonic clock. What was called before is of another of its name.
+    """
+
+    ranks: Sequence[int]
+    since: float
 
 
 class ScriptCall:
@@ -43,8 +54,8 @@ class ScriptCalls:
     """
 
     def __init__(self, record: Record, where: Callable[[], tuple[int, int]]) -> None:
-        self.coordinators: dict[str, Sequence[int]] = {}
-        """By name, the ranks of groups of which torch knows nothing: of objects that look like a GroupCoordinator."""
+        self.coordinators: dict[str, CoordinatorGroup] = {}
+        """By name."""
         self._record = record
         self._where = where
         self._pending: dict[ScriptCall, None] = {}
