@@ -1,7 +1,7 @@
 """A job of four guarded ranks that does what its first argument names, with commas between, and prints what came of it.
 
 The guard's timeout is the second argument, in seconds; the third is a folder for records. Its store is at
-MASTER_ADDR; default: on loopback.
+MASTER_ADDR; default: on loopback. GUARDED_MOST_CARRIED: bytes of the largest message that does not enter Gloo.
 """
 
 import json
@@ -21,6 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from rankbridge_server import GuardError
 from rankbridge_server.job import watch
+from rankbridge_server.job.guard import carried
 from rankbridge_server.links import wire
 from rankbridge_server.links.link import dial
 
@@ -479,6 +480,7 @@ def done(what: str) -> dict[str, Any]:
 def main() -> None:
     """Does one thing after another, and after each, unless ranks are gone, what is right."""
     what, timeout, folder = sys.argv[1:]
+    carried.MOST_BYTES = int(os.environ.get("GUARDED_MOST_CARRIED", carried.MOST_BYTES))
     watch.start(folder, guard=float(timeout))
     join("first")
     for each in what.split(","):

@@ -18,21 +18,23 @@ SCRIPT = Path(__file__).parent / "guarded_script.py"
 SIZE = 4
 TIMEOUT_S = 5.0
 SENDS = ("ring", "pipeline", "any_source", "sending_threads", "in_pair")
+SENT_WRONG = ("sent_dtype", "sent_size", "tags", "recv_and_barrier", "recv_circle", "unreceived")
 AGREE = ("late", "threads", "groups", "right", *SENDS)
 DISAGREE = (
     *("op", "root", "dtype", "shape", "order", "parts", "membership", "no_group", "asynchronous"),
     *("missing", "crossed", "circle"),
-    *("sent_dtype", "sent_size", "tags", "recv_and_barrier", "recv_circle", "unreceived"),
+    *SENT_WRONG,
 )
 
 Said = dict[str, Any]
 
 
-def run(folder: Path, what: str) -> list[list[Said]]:
+def run(folder: Path, what: str, **environment: str) -> list[list[Said]]:
     """What each rank said."""
     folder = folder / uuid.uuid4().hex
     folder.mkdir()
     environ = {**os.environ, "WORLD_SIZE": str(SIZE), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    environ |= environment
     ranks = [
         subprocess.Popen(
             [sys.executable, str(SCRIPT), what, str(TIMEOUT_S), str(folder)],
@@ -173,6 +175,19 @@ def test_who_does_not_receive_or_send_is_named_with_what_it_does_instead(
     # What `wait` is given is shorter.
     assert "rank 2 has not come in 1 s" in said[3]["text"]
     assert 1 <= said[3]["seconds"] < TIMEOUT_S <= min(said[0]["seconds"], said[2]["seconds"])
+
+
+def test_messages_fare_alike_whether_they_enter_gloo_or_travel_with_their_announcement(
+    by_name: dict[str, list[Said]], tmp_path: Path
+) -> None:
+    # Of the pipeline, some of one tag do, and others do not.
+    said = run(tmp_path, ",".join((*SENDS, *SENT_WRONG)), GUARDED_MOST_CARRIED="8")
+    for place, name in enumerate((*SENDS, *SENT_WRONG)):
+        for rank, alike in enumerate(by_name[name]):
+            it = said[rank][place]
+            assert [it[key] for key in ("what", "code", "ranks", "after")] == [
+                name, alike["code"], alike["ranks"], alike["after"],
+            ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,27 @@ class AllTransfers(Protocol):
 
 
 class Transfer:
-    """One send or receive of this rank. `peer`: rank in the job; None: any. `number`: in its channel, from 1."""
+    """One send or receive of this rank. `peer`: rank in the job; None: any. `number`: in its channel, from 1.
+
+    `carried`: the tensor of a small message, which does not enter the backend; None: it does.
+    """
 
     def __init__(
-        self, transfers: AllTransfers, call: NextCall, post: Post, peer: int | None, channel: str, number: int
+        self,
+        transfers: AllTransfers,
+        call: NextCall,
+        post: Post,
+        peer: int | None,
+        channel: str,
+        number: int,
+        carried: Any,
     ) -> None:
         self.call = call
         self.post = post
         self.peer = peer
         self.channel = channel
         self.number = number
+        self.carried = carried
         self.match: Match | None = None
         self.failure: Exception | None = None
         self.entered: Any = None
@@ -68,7 +79,7 @@ class Transfer:
                 # It belongs to who waits, not to the thread that reads the links.
                 self.failure = error
         # The tensor is the backend's now, and the script's.
-        self.enter = None
+        self.enter = self.carried = None
         self._settled.release()
 
     def is_settled(self, seconds: float = 0.0) -> bool:

@@ -1,5 +1,7 @@
 """Guard's sends and receives: both ends are announced when they are called, and entered once they agree.
 
+Small messages travel with what announces them (`carried`), and enter nothing.
+
 Gloo moves nothing before both ends are there, so that a program sees no difference: `isend` and `irecv` return at once,
 and `wait` waits for the other end. Each rank matches what others send to it with what it receives (`core.admission`).
 """
@@ -23,6 +25,7 @@ from ...core.errors import ErrorCode, RankDetail, RankState
 from ...core.links import Ended
 from ...core.task import VERDICT_GRACE
 from ..watch.next_call import NextCall
+from .carried import CarriedWork, content_of, fill, is_carried
 from .crossings import PATIENCE_S, Wait, channel_of
 from .errors import GuardError
 from .gone import Gone
@@ -79,7 +82,7 @@ class Transfers:
         peer = call.ranks[peer_at] if peer_at is not None and is_there else None
         if not is_whole or not is_there or peer == self._meeting.rank or not self._is_of_gloo(call):
             return enter(None)
-        transfer = self._made(call, peer, tag, _elements(tensors[0]))
+        transfer = self._made(call, peer, tag, tensors[0])
         transfer.enter = enter
         work = self._held[get_ident()] = work_of(transfer)
         if transfer.post.side is Side.SEND:
@@ -93,19 +96,22 @@ class Transfers:
         return work.boxed()
 
     def enter(self, transfer: Transfer, match: Match) -> Any:
-        """Enters the backend; gives its work."""
+        """Moves a message that is carried, or enters the backend; gives its work."""
         from torch._C._distributed_c10d import Work
 
-        call, enter = transfer.call, transfer.enter
+        call, enter, peer = transfer.call, transfer.enter, transfer.peer
         assert enter is not None
-        source = None
-        if transfer.peer is None:
-            rank = rank_at(match.peer, self._meeting.rank)
-            source = list(call.ranks).index(rank)
+        if peer is None:
+            peer = rank_at(match.peer, self._meeting.rank)
             with self._lock:
                 self._posted[transfer.channel] -= 1
-                self._posted[channel_of(call.key, rank, self._meeting.rank, transfer.post.tag)] += 1
-        return Work.unbox(enter(source))
+                self._posted[channel_of(call.key, peer, self._meeting.rank, transfer.post.tag)] += 1
+        if transfer.carried is None:
+            return Work.unbox(enter(list(call.ranks).index(peer) if transfer.peer is None else None))
+        if transfer.post.side is Side.SEND:
+            return CarriedWork(None)
+        fill(transfer.carried, match.payload)
+        return CarriedWork(list(call.ranks).index(peer))
 
     def wait(self, transfer: Transfer, limit: float) -> None:
         """Waits until a transfer is settled; withdraws it when its time is over, or its peer has gone."""
@@ -191,7 +197,7 @@ class Transfers:
                 reading.release()
         return transfer.is_settled(end - time.monotonic())
 
-    def _made(self, call: NextCall, peer: int | None, tag: int, what: str) -> Transfer:
+    def _made(self, call: NextCall, peer: int | None, tag: int, tensor: Any) -> Transfer:
         me = self._meeting.rank
         is_send = call.kind == "send"
         source, destination = (me, peer) if is_send else (peer, me)
@@ -201,18 +207,20 @@ class Transfers:
         with self._lock:
             self._posted[channel] += 1
             number = self._posted[channel]
+        carried = tensor if is_carried(tensor) else None
         post = Post(
             next(self._numbers),
             Side.SEND if is_send else Side.RECV,
             place,
             tag,
-            what,
+            _elements(tensor),
             "",
             _NO_END_S,
+            content_of(tensor) if is_send and carried is not None else b"",
             channel=call.key,
             site=call.site,
         )
-        return Transfer(self, call, post, peer, channel, number)
+        return Transfer(self, call, post, peer, channel, number, carried)
 
     def _outbox(self, rank: int) -> Outbox:
         outbox = self._outboxes.get(rank)
