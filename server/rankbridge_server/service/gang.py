@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -122,9 +122,13 @@ class GrpcPeer:
         )
 
     def new_group(self, request: NewGroupRequest, timeout: float) -> None:
-        """Its part of making a group."""
+        """Its part of making a group. Waits for a connection, which a busy host may not give at once."""
         self._checked(
-            self._ask(lambda: self._groups.NewGroup(request, timeout=timeout, metadata=self._metadata))
+            self._ask(
+                lambda: self._groups.NewGroup(
+                    request, timeout=timeout, wait_for_ready=True, metadata=self._metadata
+                )
+            )
         )
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
@@ -193,12 +197,19 @@ def form_gang(
 def make_group(
     targets: Sequence[str], group: GroupDescription, timeout: float, *, dialling: Dialling = PLAINLY
 ) -> None:
-    """Make a group of the gang behind `targets`, every rank of which does its part. Raises BridgeError."""
-    with peers(targets, dialling) as all_ranks, ThreadPoolExecutor(len(targets)) as pool:
+    """Make a group of the gang behind `targets`, every rank of which does its part. Raises BridgeError.
+
+    Where one rank refuses its part, the others, which would wait for it, are let go.
+    """
+    # The channels close first, which ends the calls that are still under way.
+    with ThreadPoolExecutor(len(targets)) as pool, peers(targets, dialling) as all_ranks:
         call = Call(operation_id=uuid.uuid4().hex, timeout_ms=max(1, round(timeout * 1000)))
         request = NewGroupRequest(call=call, name=group.name, ranks=group.ranks)
-        for made in [pool.submit(it.new_group, request, timeout + _LAST_S) for it in all_ranks]:
-            made.result()
+        parts = [pool.submit(it.new_group, request, timeout + _LAST_S) for it in all_ranks]
+        wait(parts, return_when=FIRST_EXCEPTION)
+        for it in parts:
+            if it.done():
+                it.result()
 
 
 class GangServicer(OfRank, stub.GangServiceServicer):
