@@ -13,6 +13,9 @@ from .admission.matching import Match, Post
 from .errors import ErrorCode, Raised
 from .gang_calls.messages import GangMessage, Relay, Release, Report
 
+NO_SIGN_OF_LIFE = "it gave no sign of life"
+"""How the reason begins for which a rank was lost that may live, and not run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:

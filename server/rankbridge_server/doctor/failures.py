@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ..core.links import NO_SIGN_OF_LIFE
+from ..core.processes import GONE
 from .contract_texts import frame_of, with_contract
 from .evidence import Call, Frame
 from .testimony import Operation, Silence, Testimony
@@ -34,7 +36,7 @@ def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdi
             Culprit(
                 rank=rank,
                 confidence=0.95,
-                condition=_of_lost(known.get(rank)),
+                condition=_of_lost(known.get(rank), reason),
                 pid=it.pid if (it := known.get(rank)) else None,
                 host=it.host if it else "",
                 why=reason + (f"; it was in {_name(was)}" if (was := was_in.get(rank)) else ""),
@@ -54,13 +56,16 @@ def loss(testimonies: Sequence[Testimony], silences: Sequence[Silence]) -> Verdi
     return None
 
 
-def _of_lost(it: Silence | Testimony | None) -> Condition:
+def _of_lost(it: Silence | Testimony | None, reason: str) -> Condition:
     """What a lost rank is: it may live, and not run. One that has answered is another process in its place."""
-    if it is None or (isinstance(it, Testimony) and it.outside is None):
-        return Condition.DEAD
-    if it.process.state in ("T", "t"):
+    is_seen = it is not None and not (isinstance(it, Testimony) and it.outside is None)
+    state = it.process.state if it is not None and is_seen else GONE
+    if state in ("T", "t"):
         return Condition.STOPPED
-    return Condition.SILENT if it.process.state in ("R", "S", "D") else Condition.DEAD
+    if state in ("R", "S", "D"):
+        return Condition.SILENT
+    # Where its process is not known, silence is no death.
+    return Condition.SILENT if state == "?" and reason.startswith(NO_SIGN_OF_LIFE) else Condition.DEAD
 
 
 def over(testimonies: Sequence[Testimony]) -> Verdict | None:

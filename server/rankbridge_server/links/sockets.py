@@ -15,7 +15,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 from ..core.activity import Activity
 from ..core.admission.admission import Notice
 from ..core.gang_calls.messages import GangMessage
-from ..core.links import Ended, Links
+from ..core.links import NO_SIGN_OF_LIFE, Ended, Links
 from ..core.waker import Waker
 from . import wire
 from .follower import Follower
@@ -285,9 +285,7 @@ class SocketLinks:
                 self._next_silence = min(self._next_silence, now + self._heartbeat.interval)
             elif not late:
                 silent = now - link.last_heard
-                self.generation_ended(
-                    Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s")
-                )
+                self.generation_ended(Ended(link.rank or 0, True, f"{NO_SIGN_OF_LIFE} for {silent:.1f} s"))
 
     def _linked(self) -> list[tuple[GroupLinks, Link]]:
         """The links on which neither side has said goodbye."""

@@ -146,6 +146,21 @@ def test_who_had_not_come_is_named_and_what_it_did_is_shown() -> None:
     assert "rank 3: has not come: it has no call" in page(verdict)
 
 
+@pytest.mark.parametrize(
+    ("reason", "state", "condition"),
+    [
+        ("it gave no sign of life for 10.0 s", "?", Condition.SILENT),
+        ("it gave no sign of life for 10.0 s", "T", Condition.STOPPED),
+        ("it gave no sign of life for 10.0 s", GONE, Condition.DEAD),
+        ("its link was closed", "?", Condition.DEAD),
+    ],
+)
+def test_of_a_lost_rank_silence_is_no_death(reason: str, state: str, condition: Condition) -> None:
+    ranks = [rank(it, lost=((3, reason),), over="generation 1 is over") for it in range(3)]
+    found = judged(ranks, (Silence(rank=3, process=Process(state=state)),))
+    assert [(it.rank, it.condition) for it in found.culprits] == [(3, condition)]
+
+
 def test_a_lost_rank_is_named_with_the_reason() -> None:
     ranks = [rank(it, lost=((3, "its link was closed"),), over="generation 1 is over") for it in range(3)]
     verdict = judged(ranks, (Silence(rank=3, process=Process(state="?")),))
