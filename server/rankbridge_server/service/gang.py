@@ -36,8 +36,9 @@ Reply = TypeVar("Reply")
 # A replacement serves within a tenth of a second; gRPC's own first pause is a second.
 _RECONNECT = [
     ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.min_reconnect_backoff_ms", 20),
     ("grpc.max_reconnect_backoff_ms", 100),
+    # How long one attempt to connect may take, by its misleading name: on a busy host more than gRPC's first pause.
+    ("grpc.min_reconnect_backoff_ms", 500),
 ]
 
 
