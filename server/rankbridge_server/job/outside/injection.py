@@ -28,7 +28,8 @@ from .processes import owner
 
 _TRACER = f"{__package__}.tracer"
 _SOURCE = ("rankbridge_server.core", "torch_state.py")
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 3.0
+"""With the rest, a verdict is there within five."""
 _MOST_BYTES = 64 << 20
 _POINT_S = 0.5
 """How long the main thread may take to its next safe point."""
