@@ -812,7 +812,7 @@ class Match(google.protobuf.message.Message):
     peer: builtins.int
     """Rank in the group of the other end."""
     theirs: builtins.str
-    """What the other end posted, in words."""
+    """With MISMATCH: what the other end posted, in words."""
     payload: builtins.bytes
     """With GO, to the receiver: the sender's payload."""
     site: builtins.str
