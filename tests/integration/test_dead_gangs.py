@@ -19,7 +19,7 @@ from tests.support.waiting import until
 import rankbridge
 from rankbridge import Gang
 from rankbridge.errors import RankBridgeError
-from rankbridge_server.core.processes import started
+from rankbridge_server.core.processes import GONE, look, started
 
 SIZE = 3
 PATIENCE_S = 0.3
@@ -47,8 +47,7 @@ def kill(running: RunningGang, ranks: range | tuple[int, ...] = range(SIZE)) -> 
 
 
 def is_dead(pid: int, began: int) -> bool:
-    status = Path(f"/proc/{pid}/stat")
-    return started(pid) != began or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    return started(pid) != began or look(pid).state in (GONE, "Z", "X")
 
 
 def doctor(*arguments: str) -> tuple[int, dict[str, Any]]:
