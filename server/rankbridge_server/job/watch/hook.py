@@ -187,10 +187,7 @@ def _hook(
         blocks = blocking is not None and _is_called_by(frame, blocking)
         return NextCall(kind, group, args, at, op, site.text, is_blocking=blocks)
 
-    def record(args: tuple[Any, ...], seen: _Seen) -> int:
-        ring = recorder.written
-        if ring is None:
-            return 0
+    def record(ring: Ring, args: tuple[Any, ...], seen: _Seen) -> int:
         group, op, site, _ = seen
         peer = tag = root = -1
         if root_at is not None:
@@ -250,12 +247,12 @@ def _hook(
             followed = call if call.is_followed else None
         whole = (*args, *named.values()) if named else args
         place, seen = 0, None
-        if recorder.create is not None:
-            try:
+        try:
+            if (ring := recorder.written or recorder.ring()) is not None:
                 seen = see(whole)
-                place = record(whole, seen)
-            except Exception as error:
-                recorder.complain(error)
+                place = record(ring, whole, seen)
+        except Exception as error:
+            recorder.complain(error)
         try:
             rest = keys.remove(key)
             if recorder.admit is None:
