@@ -1,4 +1,4 @@
-"""What guard adds to a call of a job: `python -m bench.guard` prints times of 4 ranks, bare and guarded.
+"""What guard adds to a call of a job: `python -m bench.guard` prints times of ranks, bare and guarded.
 
 A `send` goes to a neighbour, which receives it and sends it back: shown is half of that, a `send` and its `recv`.
 
@@ -20,7 +20,6 @@ from pathlib import Path
 
 from bench.watch import measured
 
-SIZE = 4
 COUNTS = {"4 B": 1, "1 MB": 1 << 18, "16 MB": 1 << 22}
 """Elements of float32."""
 KINDS = ("all_reduce", "send")
@@ -98,8 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="N",
         help="of 4 B in a block; a tenth of the others (default: %(default)s)",
     )
+    parser.add_argument(
+        "--size", type=int, default=4, choices=(2, 4, 8), help="ranks, in pairs (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
-    times: dict[tuple[str, str, bool], list[float]] = measured(rank, SIZE, options.blocks, options.calls)
+    times: dict[tuple[str, str, bool], list[float]] = measured(
+        rank, options.size, options.blocks, options.calls
+    )
     print("| call | bare, us | guarded | added | ratio | in blocks |\n| --- | --- | --- | --- | --- | --- |")
     for kind, name in product(KINDS, COUNTS):
         bare, guarded = times[kind, name, False], times[kind, name, True]
