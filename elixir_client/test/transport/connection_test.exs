@@ -178,10 +178,11 @@ defmodule RankBridge.Transport.ConnectionTest do
       [{_monitor, connection}] = Map.to_list(:sys.get_state(channel.pid).connections)
       # As the writer reports it, while the socket still looks well.
       send(connection, {:write_failed, :epipe})
-      call = unary(channel, "elsewhere")
+      # Who waits for a call sends it again if the connection ended just before it came.
+      call = Task.async(fn -> Transport.await(unary(channel, "elsewhere")) end)
       other = serve(context.listener)
       respond(other, request(other), "fine")
-      assert {:ok, "fine"} = Transport.await(call)
+      assert {:ok, "fine"} = Task.await(call)
       :ok = :gen_tcp.close(socket)
     end
 
@@ -246,13 +247,26 @@ defmodule RankBridge.Transport.ConnectionTest do
 
     test "that waits to be sent again ends with its caller and its deadline", context do
       {channel, socket} = connect(context)
-      call = unary(channel, "late", timeout: 500)
-      for _ <- 1..7, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
-      assert {:error, %{code: :deadline_exceeded}} = Transport.await(call)
+      server = Task.async(fn -> refuse_until(socket, "last") end)
+      # To be refused for the last time takes 1,270 ms.
+      late = unary(channel, "late", timeout: 500)
+      assert {:error, %{code: :deadline_exceeded}} = Transport.await(late)
       last = unary(channel, "last")
-      assert {:data, id, <<_::40, "last">>, true, _} = next(socket, :data)
-      respond(socket, id, "ok")
+      respond(socket, Task.await(server), "ok")
       assert {:ok, "ok"} = Transport.await(last)
+    end
+
+    # Refuses every request up to the one with this message, and returns that one's stream.
+    defp refuse_until(socket, message) do
+      {:headers, id, _, false, true} = next(socket, :headers)
+      {:data, ^id, <<_::40, text::binary>>, true, _} = next(socket, :data)
+
+      if text == message do
+        id
+      else
+        write(socket, Frame.rst_stream(id, :refused_stream))
+        refuse_until(socket, message)
+      end
     end
 
     test "fails as not sent if more might have followed", context do
