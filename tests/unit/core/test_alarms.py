@@ -40,8 +40,8 @@ class Bell:
 
 
 @pytest.fixture
-def alarms() -> Alarms:
-    return Alarms("test-alarms")
+def alarms(request: pytest.FixtureRequest) -> Alarms:
+    return Alarms(request.node.name)
 
 
 @pytest.fixture
@@ -49,21 +49,22 @@ def rung() -> Rung:
     return Rung()
 
 
-def threads() -> int:
-    return sum(it.name == "test-alarms" for it in threading.enumerate())
+def threads(name: str) -> int:
+    return sum(it.name == name for it in threading.enumerate())
 
 
 def soon(seconds: float = 0.02) -> float:
     return time.monotonic() + seconds
 
 
-def test_there_is_a_thread_from_the_first_alarm_on(alarms: Alarms, rung: Rung) -> None:
-    before = threads()
+def test_there_is_a_thread_from_the_first_alarm_on(
+    alarms: Alarms, rung: Rung, request: pytest.FixtureRequest
+) -> None:
     alarms.cancel("none")
-    assert threads() == before
+    assert threads(request.node.name) == 0
     alarms.set("one", soon(), rung.bell("one"))
     alarms.set("two", soon(), rung.bell("two"))
-    assert threads() == before + 1
+    assert threads(request.node.name) == 1
     assert {rung.next(), rung.next()} == {"one", "two"}
 
 

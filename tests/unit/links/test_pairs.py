@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.activity import Activity, Doing
@@ -173,7 +173,7 @@ def test_the_end_of_a_generation_comes_to_each_of_many_ranks() -> None:
 
 
 def test_whose_links_have_ended_cannot_be_dialled_and_leave_nothing_behind() -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = set(open_files())
     ranks = Ranks(2)
     dialling = ranks.begin_to_add(1, "tp", [0, 1])
     ranks.links[0].end(Ended(0, False, "early"))
@@ -182,7 +182,7 @@ def test_whose_links_have_ended_cannot_be_dialled_and_leave_nothing_behind() -> 
     with pytest.raises(ConnectionError, match="no link with rank 0"):
         ranks.links[1].add_group("tp", [0, 1], TIMEOUT_S)
     ranks.close()
-    until(lambda: len(os.listdir("/proc/self/fd")) == before)
+    until(lambda: not set(open_files()) - before)
 
 
 def of(number: int, side: Side, peer: int) -> Post:
