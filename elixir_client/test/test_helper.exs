@@ -2,4 +2,5 @@
 RankBridge.Test.Telemetry.load_first()
 
 # Most tests keep processes of the ranks busy, too: twice as many at once, the default, take no less time.
-ExUnit.start(max_cases: System.schedulers_online())
+# What is awaited comes late where other tests keep all cores busy.
+ExUnit.start(max_cases: System.schedulers_online(), assert_receive_timeout: 5_000)

@@ -23,6 +23,8 @@ from rankbridge_server.job.outside import stacks
 
 SIZE = 2
 ANSWER_S = 2.0
+# As long as the tests that hold it need on a busy machine.
+HOLD_S = 6.0
 APP = """
 import ctypes
 import rankbridge_server
@@ -106,7 +108,7 @@ def test_while_pythons_lock_is_held_in_c_the_line_is_named(it: Observed) -> None
         assert not before.from_outside
         assert not here.from_outside
         began = time.monotonic()
-        call = it.gang[1].function("hold").start(3.5)
+        call = it.gang[1].function("hold").start(HOLD_S)
         found = debug.GetStacks(pb.GetStacksRequest(), timeout=ANSWER_S)
         while not found.from_outside:
             found = debug.GetStacks(pb.GetStacksRequest(), timeout=ANSWER_S)
@@ -129,7 +131,8 @@ def test_while_pythons_lock_is_held_in_c_the_line_is_named(it: Observed) -> None
             verdict = observer.diagnose(patience=0.001)
         (culprit,) = verdict.culprits
         assert (culprit.rank, culprit.condition, culprit.stack[0].line) == (1, "gil_held", LINE)
-        assert time.monotonic() - began < 3.0
+        # It is still held.
+        assert time.monotonic() - began < HOLD_S - 0.5
         with suppress(RankBridgeError):
             # The other rank may have taken it for lost.
             call.result()
