@@ -17,11 +17,13 @@ from ...core.links import Ended, GroupLinks
 from ...core.task import VERDICT_GRACE
 from ..contracts import contract_of
 from ..torch_job import TorchJob
-from ..watch.next_call import NextCall
+from ..watch.next_call import CARRIED, NextCall
+from .carried_collectives import give, part_of
 from .crossings import Crossings, Wait
 from .errors import GuardError
 from .gone import Gone
 from .meeting import Meeting
+from .on_gloo import GlooGroups
 from .pending import AllPending
 from .transfer import Enter
 from .transfers import Transfers
@@ -52,14 +54,19 @@ class Guard:
     def admit(self, call: NextCall, enter: Enter) -> Any:
         """Enters a call when all of its members have come with the same; gives what `enter` gives.
 
-        Raises GuardError; then none of them enters it. Does not wait for the other end of a send or a receive: its Work
-        does, and raises. What a forked process calls is entered at once.
+        Gives CARRIED for a small one, which enters nothing. Raises GuardError; then none of them enters it. Does not
+        wait for the other end of a send or a receive: its Work does, and raises. What a forked process calls is entered
+        at once.
         """
         if len(call.ranks) == 1 or self._was_forked:
             return enter(None)
+        world = self._of_now()
         if call.is_post:
-            return self._of_now().begin(call, enter)
-        self._of_now().admit(call, contract_of(call))
+            return world.begin(call, enter)
+        parts = world.admit(call, contract_of(call), part_of(call, world.groups))
+        if parts and all(parts):
+            give(call, parts)
+            return CARRIED
         return enter(None)
 
     def admit_as(self, call: NextCall, contract: str) -> None:
@@ -99,9 +106,12 @@ class _World:
         self._making = threading.Lock()
         self._seen: tuple[int, int] = (0, 0)
         self._pending = AllPending()
+        self.groups = GlooGroups()
         self._meeting = Meeting(number, timeout, self._ended, self._pending.activity)
         self._gone = Gone(self._meeting.board, self._meeting.rank)
-        self._transfers = Transfers(self._meeting, self._gone, self._pending, timeout, self._ended)
+        self._transfers = Transfers(
+            self._meeting, self._gone, self._pending, timeout, self._ended, self.groups
+        )
         self._crossings = Crossings(
             self._meeting.board, self._meeting.rank, self._meeting.size, self._wait, self._pending.cross
         )
@@ -124,15 +134,15 @@ class _World:
         self._lead()
         return self._transfers.begin(call, enter)
 
-    def admit(self, call: NextCall, contract: str) -> None:
-        """Waits for a call's members. Raises GuardError."""
+    def admit(self, call: NextCall, contract: str, part: bytes = b"") -> Sequence[bytes]:
+        """Waits for a call's members; gives the parts of all, if any member brings one. Raises GuardError."""
         member = self._member(call)
         with member.lock:
-            arrival = Arrival(member.passed, "", contract, self._timeout, b"", call.site)
+            arrival = Arrival(member.passed, "", contract, self._timeout, part, call.site)
             verdict = self._verdict(call, member, arrival)
             if verdict.ruling is Ruling.GO:
                 member.passed += 1
-                return
+                return verdict.payloads
         error = disagreement(verdict, arrival, call.group, call.ranks)
         place = Place(rank=self._meeting.rank, group=call.group, operation=call.kind)
         raise GuardError(error.at(place, Phase.ADMISSION).failure)

@@ -30,6 +30,7 @@ from .crossings import PATIENCE_S, Wait, channel_of
 from .errors import GuardError
 from .gone import Gone
 from .meeting import Meeting
+from .on_gloo import GlooGroups, is_plain
 from .outbox import Outbox, inbox_of, order_of, place_of, rank_at
 from .pending import AllPending
 from .transfer import PLACE, Enter, Transfer
@@ -53,7 +54,9 @@ class Transfers:
         pending: AllPending,
         timeout: float,
         ended: Callable[[Ended], None],
+        groups: GlooGroups,
     ) -> None:
+        self._groups = groups
         self._meeting = meeting
         self._gone = gone
         self._pending = pending
@@ -64,7 +67,6 @@ class Transfers:
         self._posted: Counter[str] = Counter()
         self._withdrawn: Counter[str] = Counter()
         self._outboxes: dict[int, Outbox] = {}
-        self._is_gloo: dict[str, bool] = {}
         # By thread, until it has come to the script.
         self._held: dict[int, Any] = {}
         # By rank that receives: held by the thread that reads the links.
@@ -77,10 +79,10 @@ class Transfers:
         """Announces a call; gives torch's Work, boxed. What is not Gloo's, or wrong in itself, is entered at once."""
         peer_at = call.argument("dst" if call.kind == "send" else "src")
         tensors, tag = call.argument("tensors"), call.argument("tag")
-        is_whole = len(tensors) == 1 and _is_plain(tensors[0]) and 0 <= tag < 1 << 31
+        is_whole = len(tensors) == 1 and is_plain(tensors[0]) and 0 <= tag < 1 << 31
         is_there = peer_at is None or 0 <= peer_at < len(call.ranks)
         peer = call.ranks[peer_at] if peer_at is not None and is_there else None
-        if not is_whole or not is_there or peer == self._meeting.rank or not self._is_of_gloo(call):
+        if not is_whole or not is_there or peer == self._meeting.rank or not self._groups.have(call):
             return enter(None)
         transfer = self._made(call, peer, tag, tensors[0])
         transfer.enter = enter
@@ -231,16 +233,6 @@ class Transfers:
                     outbox = self._outboxes[rank] = Outbox(self._meeting, rank, self._ended)
         return outbox
 
-    def _is_of_gloo(self, call: NextCall) -> bool:
-        known = self._is_gloo.get(call.key)
-        if known is None:
-            from torch import device
-            from torch._C._distributed_c10d import ProcessGroup
-
-            group = ProcessGroup.unbox(call.argument("process_group"))
-            known = self._is_gloo[call.key] = group._get_backend(device("cpu")).name() == "gloo"
-        return known
-
     def _receiver(self, transfer: Transfer) -> int:
         if transfer.post.side is Side.SEND:
             assert transfer.peer is not None
@@ -334,10 +326,3 @@ def _direction(transfer: Transfer) -> str:
 def _elements(tensor: Any) -> str:
     count = tensor.numel()
     return f"{count} element{'s' if count != 1 else ''} of {str(tensor.dtype).removeprefix('torch.')}"
-
-
-def _is_plain(tensor: Any) -> bool:
-    """Whether Gloo can take a tensor."""
-    from torch import strided
-
-    return tensor.device.type == "cpu" and tensor.layout is strided and bool(tensor.is_contiguous())

@@ -16,7 +16,7 @@ from typing import Any
 
 from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
-from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, NextCall, stop_if_boxing
+from .next_call import CARRIED, INPUTS, NO_TENSORS, POSTS, Admit, NextCall, stop_if_boxing
 from .recorder import KnownGroup, Recorder, Site
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
 from .waits import Waits, watch_end
@@ -55,8 +55,8 @@ _coordinators: Coordinators | None = None
 def install(create: Callable[[int, int], Ring | None], admit: Admit | None = None) -> None:
     """Records each collective from now on, and calls of coordinators' methods. `create`: makes the record.
 
-    `admit`: called with each, after it was recorded, and with what enters it; gives what that gives, or for a send or a
-    receive a Work, boxed. It raises what keeps the call from being entered.
+    `admit`: called with each, after it was recorded, and with what enters it; gives what that gives, for a send or a
+    receive a Work, boxed, or CARRIED. It raises what keeps the call from being entered.
     """
     recorder = _installed()
     recorder.create, recorder.admit = create, admit
@@ -242,7 +242,7 @@ def _hook(
                 raise
             if call.is_skipped:
                 call.over(None)
-                return _undone(operator, args)
+                return _done(operator, args)
             args = call.arguments
             followed = call if call.is_followed else None
         whole = (*args, *named.values()) if named else args
@@ -259,6 +259,8 @@ def _hook(
                 result = redispatch(rest, *args, **named)
             else:
                 result = recorder.admit(look(whole, seen or see(whole)), entering(rest, whole))
+                if result is CARRIED:
+                    result = _done(operator, whole)
         except BaseException as error:
             to_wait_for.pop(get_ident(), None)
             if followed is not None:
@@ -284,8 +286,8 @@ def _is_called_by(frame: FrameType, code: CodeType) -> bool:
     return outer is not None and outer.f_code is code
 
 
-def _undone(operator: Any, args: tuple[Any, ...]) -> Any:
-    """What a call gives that was not made: its tensors as they are, and work that is done."""
+def _done(operator: Any, args: tuple[Any, ...]) -> Any:
+    """What a call gives that enters nothing: its tensors as they are, and work that is done."""
     import torch
     from torch._C import _distributed_c10d as c10d
 

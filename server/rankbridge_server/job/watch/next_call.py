@@ -138,6 +138,9 @@ class NextCall:
         self.arguments = tuple(changed)
 
 
+CARRIED = object()
+"""What admits a call gives this when the call is done, and enters nothing."""
+
 Admit = Callable[[NextCall, Callable[[int | None], Any]], Any]
 """What enters a call takes the source of a receive from any, by rank in the group; else None."""
 
