@@ -21,7 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from rankbridge_server import GuardError
 from rankbridge_server.job import watch
-from rankbridge_server.job.guard import carried
+from rankbridge_server.job.guard import carried, carried_collectives
 from rankbridge_server.links import wire
 from rankbridge_server.links.link import dial
 
@@ -179,6 +179,84 @@ def right(rank: int) -> None:
     for _ in range(3):
         model(torch.ones(1, 8)).sum().backward()
     dist.barrier()
+
+
+def small(rank: int) -> None:
+    """What small collectives give, which enter nothing, is bit by bit what Gloo gives."""
+    pair = dist.new_group([1, 3])
+    given = 0
+    give, most = carried_collectives.give, carried.MOST_BYTES
+
+    def counted(*arguments: Any) -> list[Any]:
+        nonlocal given
+        given += 1
+        return give(*arguments)
+
+    def both(call: Callable[[], list[torch.Tensor]]) -> None:
+        nonlocal given
+        given, carried.MOST_BYTES = 0, 0
+        entered = call()
+        assert given == 0
+        carried.MOST_BYTES = 2048
+        got = call()
+        assert given == 1
+        carried.MOST_BYTES = most
+        for one, other in zip(entered, got, strict=True):
+            assert carried.content_of(one) == carried.content_of(other), (one, other)
+
+    def own(count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
+        made = torch.randn(count, generator=torch.Generator().manual_seed(seed * 8 + rank)) * 100
+        return made.to(dtype)
+
+    def reduce(count: int, dtype: torch.dtype, op: Any, group: Any = None, *, is_async: bool = False) -> Any:
+        tensor = own(count, dtype, count)
+        work = dist.all_reduce(tensor, op, group, async_op=is_async)
+        if work is not None:
+            work.wait()
+            assert work.is_completed()
+            assert torch.equal(work.get_future().wait()[0], tensor)
+        return [tensor]
+
+    def gather(count: int) -> list[torch.Tensor]:
+        parts = [torch.zeros(count) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, own(count, torch.float32, 0))
+        return parts
+
+    def gather_into(count: int) -> list[torch.Tensor]:
+        whole = torch.zeros(count * dist.get_world_size(), dtype=torch.int64)
+        dist.all_gather_into_tensor(whole, own(count, torch.int64, 0))
+        return [whole]
+
+    def broadcast(count: int) -> list[torch.Tensor]:
+        tensor = own(count, torch.float64, 0)
+        dist.broadcast(tensor, 2)
+        return [tensor]
+
+    carried_collectives.give = counted  # type: ignore[assignment]
+    try:
+        ops = dist.ReduceOp
+        for dtype in (torch.float32, torch.float64, torch.int32, torch.uint8):
+            for op in (ops.SUM, ops.PRODUCT, ops.MIN, ops.MAX):
+                for count in (1, 3, 9, 33):
+                    both(lambda count=count, dtype=dtype, op=op: reduce(count, dtype, op))  # type: ignore[misc]
+        both(lambda: reduce(5, torch.int64, ops.BXOR))
+        both(lambda: reduce(5, torch.float32, ops.SUM, is_async=True))
+        for call in (gather, gather_into, broadcast):
+            for count in (1, 17):
+                both(lambda call=call, count=count: call(count))  # type: ignore[misc]
+        if rank in (1, 3):
+            both(lambda: reduce(7, torch.float32, ops.SUM, pair))
+        # What one member cannot bring, and what is too large, enters Gloo on all.
+        given = 0
+        strided = torch.ones(4, 2)[:, 0] if rank == 2 else torch.ones(4)
+        parts = [torch.zeros(4) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, strided)
+        dist.all_reduce(torch.ones(4, dtype=torch.float16))
+        dist.all_reduce(torch.ones(512))
+        assert given == 0
+        assert torch.stack(parts).eq(1).all()
+    finally:
+        carried_collectives.give, carried.MOST_BYTES = give, most
 
 
 def isend(tensor: torch.Tensor, to: int, **named: Any) -> Any:

@@ -67,9 +67,12 @@ def part_of(call: NextCall, groups: GlooGroups) -> bytes:
     return content_of(tensors[0])
 
 
-def give(call: NextCall, parts: Sequence[bytes]) -> None:
-    """Writes the result of a call, of the parts of all members in group order, into this rank's tensors."""
-    _KINDS[call.kind][1](call, parts)
+def give(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
+    """Writes the result of a call into this rank's tensors; gives what Gloo's future would.
+
+    `parts`: of all members, in group order.
+    """
+    return _KINDS[call.kind][1](call, parts)
 
 
 def reduced(parts: Sequence[bytes], dtype: str, op: str) -> bytes:
@@ -116,9 +119,10 @@ def _to_reduce(call: NextCall) -> Sequence[Any]:
     return tensors if is_known else ()
 
 
-def _give_reduced(call: NextCall, parts: Sequence[bytes]) -> None:
+def _give_reduced(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
     (tensor,) = call.argument("tensors")
     fill(tensor, reduced(parts, str(tensor.dtype), OPS[call.op]))
+    return [tensor]
 
 
 def _to_broadcast(call: NextCall) -> Sequence[Any]:
@@ -126,9 +130,11 @@ def _to_broadcast(call: NextCall) -> Sequence[Any]:
     return tensors if len(tensors) == 1 and 0 <= call.argument("root_rank") < len(call.ranks) else ()
 
 
-def _give_broadcast(call: NextCall, parts: Sequence[bytes]) -> None:
+def _give_broadcast(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
+    (tensor,) = call.argument("tensors")
     if not _is_root(call):
-        fill(call.argument("tensors")[0], parts[call.argument("root_rank")])
+        fill(tensor, parts[call.argument("root_rank")])
+    return [tensor]
 
 
 def _to_gather(call: NextCall) -> Sequence[Any]:
@@ -140,9 +146,11 @@ def _to_gather(call: NextCall) -> Sequence[Any]:
     return [own, *outputs[0]] if alike else ()
 
 
-def _give_gathered(call: NextCall, parts: Sequence[bytes]) -> None:
-    for output, part in zip(call.argument("output_tensors")[0], parts, strict=True):
+def _give_gathered(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
+    outputs = list(call.argument("output_tensors")[0])
+    for output, part in zip(outputs, parts, strict=True):
         fill(output, part)
+    return outputs
 
 
 def _to_gather_into(call: NextCall) -> Sequence[Any]:
@@ -151,11 +159,15 @@ def _to_gather_into(call: NextCall) -> Sequence[Any]:
     return [own, output] if alike else ()
 
 
-def _give_gathered_into(call: NextCall, parts: Sequence[bytes]) -> None:
-    fill(call.argument("output_tensor"), b"".join(parts))
+def _give_gathered_into(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
+    output = call.argument("output_tensor")
+    fill(output, b"".join(parts))
+    return list(output.chunk(len(parts)))
 
 
-_KINDS: dict[str, tuple[Callable[[NextCall], Sequence[Any]], Callable[[NextCall, Sequence[bytes]], None]]] = {
+_KINDS: dict[
+    str, tuple[Callable[[NextCall], Sequence[Any]], Callable[[NextCall, Sequence[bytes]], list[Any]]]
+] = {
     "all_reduce": (_to_reduce, _give_reduced),
     "broadcast": (_to_broadcast, _give_broadcast),
     "all_gather": (_to_gather, _give_gathered),

@@ -17,8 +17,8 @@ from ...core.links import Ended, GroupLinks
 from ...core.task import VERDICT_GRACE
 from ..contracts import contract_of
 from ..torch_job import TorchJob
-from ..watch.next_call import CARRIED, NextCall
-from .carried_collectives import give, part_of
+from ..watch.next_call import Done, NextCall
+from . import carried_collectives
 from .crossings import Crossings, Wait
 from .errors import GuardError
 from .gone import Gone
@@ -54,7 +54,7 @@ class Guard:
     def admit(self, call: NextCall, enter: Enter) -> Any:
         """Enters a call when all of its members have come with the same; gives what `enter` gives.
 
-        Gives CARRIED for a small one, which enters nothing. Raises GuardError; then none of them enters it. Does not
+        Gives Done for a small one, which enters nothing. Raises GuardError; then none of them enters it. Does not
         wait for the other end of a send or a receive: its Work does, and raises. What a forked process calls is entered
         at once.
         """
@@ -63,10 +63,9 @@ class Guard:
         world = self._of_now()
         if call.is_post:
             return world.begin(call, enter)
-        parts = world.admit(call, contract_of(call), part_of(call, world.groups))
+        parts = world.admit(call, contract_of(call), carried_collectives.part_of(call, world.groups))
         if parts and all(parts):
-            give(call, parts)
-            return CARRIED
+            return Done(carried_collectives.give(call, parts))
         return enter(None)
 
     def admit_as(self, call: NextCall, contract: str) -> None:

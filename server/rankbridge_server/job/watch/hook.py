@@ -16,7 +16,7 @@ from typing import Any
 
 from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
-from .next_call import CARRIED, INPUTS, NO_TENSORS, POSTS, Admit, NextCall, stop_if_boxing
+from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, Done, NextCall, stop_if_boxing
 from .recorder import KnownGroup, Recorder, Site
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
 from .waits import Waits, watch_end
@@ -56,7 +56,7 @@ def install(create: Callable[[int, int], Ring | None], admit: Admit | None = Non
     """Records each collective from now on, and calls of coordinators' methods. `create`: makes the record.
 
     `admit`: called with each, after it was recorded, and with what enters it; gives what that gives, for a send or a
-    receive a Work, boxed, or CARRIED. It raises what keeps the call from being entered.
+    receive a Work, boxed, or Done. It raises what keeps the call from being entered.
     """
     recorder = _installed()
     recorder.create, recorder.admit = create, admit
@@ -242,7 +242,7 @@ def _hook(
                 raise
             if call.is_skipped:
                 call.over(None)
-                return _done(operator, args)
+                return _done(operator, args, args[0])
             args = call.arguments
             followed = call if call.is_followed else None
         whole = (*args, *named.values()) if named else args
@@ -259,8 +259,8 @@ def _hook(
                 result = redispatch(rest, *args, **named)
             else:
                 result = recorder.admit(look(whole, seen or see(whole)), entering(rest, whole))
-                if result is CARRIED:
-                    result = _done(operator, whole)
+                if type(result) is Done:
+                    result = _done(operator, whole, result.results)
         except BaseException as error:
             to_wait_for.pop(get_ident(), None)
             if followed is not None:
@@ -286,13 +286,13 @@ def _is_called_by(frame: FrameType, code: CodeType) -> bool:
     return outer is not None and outer.f_code is code
 
 
-def _done(operator: Any, args: tuple[Any, ...]) -> Any:
-    """What a call gives that enters nothing: its tensors as they are, and work that is done."""
+def _done(operator: Any, args: tuple[Any, ...], results: Any) -> Any:
+    """What a call gives that enters nothing: its tensors as they are, and work that is done, with these results."""
     import torch
     from torch._C import _distributed_c10d as c10d
 
     future: Any = torch.futures.Future()
-    future.set_result(args[0])
+    future.set_result(results)
     work = c10d._create_work_from_future(future).boxed()  # type: ignore[attr-defined]
     returns = len(operator._schema.returns)
     return (args[0], work) if returns == 2 else work if returns else None

@@ -138,8 +138,17 @@ class NextCall:
         self.arguments = tuple(changed)
 
 
-CARRIED = object()
-"""What admits a call gives this when the call is done, and enters nothing."""
+class Done:
+    """What admits a call gives this when the call is done, and enters nothing.
+
+    `results`: as the work's future has them.
+    """
+
+    __slots__ = ("results",)
+
+    def __init__(self, results: list[Any]) -> None:
+        self.results = results
+
 
 Admit = Callable[[NextCall, Callable[[int | None], Any]], Any]
 """What enters a call takes the source of a receive from any, by rank in the group; else None."""
