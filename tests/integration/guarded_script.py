@@ -232,6 +232,32 @@ def small(rank: int) -> None:
         dist.broadcast(tensor, 2)
         return [tensor]
 
+    def reduce_to(count: int) -> list[torch.Tensor]:
+        tensor = own(count, torch.float32, 0)
+        dist.reduce(tensor, 1)
+        # What the others have then is Gloo's affair.
+        return [tensor] if rank == 1 else []
+
+    def reduce_scatter(count: int) -> list[torch.Tensor]:
+        tensor = torch.zeros(count)
+        dist.reduce_scatter_tensor(tensor, own(4 * count, torch.float32, 0), dist.ReduceOp.PRODUCT)
+        return [tensor]
+
+    def gather_to(count: int) -> list[torch.Tensor]:
+        parts = [torch.zeros(count) for _ in range(4)] if rank == 3 else None
+        dist.gather(own(count, torch.float32, 0), parts, 3)
+        return parts or []
+
+    def scatter(count: int) -> list[torch.Tensor]:
+        tensor = torch.zeros(count)
+        dist.scatter(tensor, list(own(4 * count, torch.float32, 0).chunk(4)) if rank == 2 else None, 2)
+        return [tensor]
+
+    def all_to_all(count: int) -> list[torch.Tensor]:
+        tensor = torch.zeros(4 * count, 2)
+        dist.all_to_all_single(tensor, own(8 * count, torch.float32, 0).reshape(-1, 2))
+        return [tensor]
+
     carried_collectives.give = counted  # type: ignore[assignment]
     try:
         ops = dist.ReduceOp
@@ -241,16 +267,33 @@ def small(rank: int) -> None:
                     both(lambda count=count, dtype=dtype, op=op: reduce(count, dtype, op))  # type: ignore[misc]
         both(lambda: reduce(5, torch.int64, ops.BXOR))
         both(lambda: reduce(5, torch.float32, ops.SUM, is_async=True))
-        for call in (gather, gather_into, broadcast):
-            for count in (1, 17):
+        for call in (
+            *(gather, gather_into, broadcast),
+            *(reduce_to, reduce_scatter, gather_to, scatter, all_to_all),
+        ):
+            for count in (1, 13):
                 both(lambda call=call, count=count: call(count))  # type: ignore[misc]
         if rank in (1, 3):
             both(lambda: reduce(7, torch.float32, ops.SUM, pair))
+        both(lambda: dist.barrier() or [])
+        # A barrier waits for what is under way.
+        given, slow = 0, torch.ones(1 << 22)
+        work = dist.all_reduce(slow, async_op=True)
+        dist.barrier()
+        assert given == 0
+        assert work.is_completed()
+        assert slow[-1] == 4
+        dist.barrier()
+        assert given == 1
         # What one member cannot bring, and what is too large, enters Gloo on all.
         given = 0
         strided = torch.ones(4, 2)[:, 0] if rank == 2 else torch.ones(4)
         parts = [torch.zeros(4) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, strided)
+        sizes = [3 if 0 in (rank, it) and rank != it else 1 for it in range(4)]
+        uneven = torch.zeros(sum(sizes))
+        dist.all_to_all_single(uneven, torch.ones(sum(sizes)), sizes, sizes)
+        assert uneven.eq(1).all()
         dist.all_reduce(torch.ones(4, dtype=torch.float16))
         dist.all_reduce(torch.ones(512))
         assert given == 0

@@ -64,8 +64,9 @@ class Guard:
         if call.is_post:
             return world.begin(call, enter)
         parts = world.admit(call, contract_of(call), carried_collectives.part_of(call, world.groups))
-        if parts and all(parts):
+        if carried_collectives.is_carried(call, parts):
             return Done(carried_collectives.give(call, parts))
+        world.groups.enters(call)
         return enter(None)
 
     def admit_as(self, call: NextCall, contract: str) -> None:

@@ -1,4 +1,4 @@
-"""What Gloo moves: groups and tensors."""
+"""What Gloo moves: tensors, and in which groups."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from ..watch.next_call import NextCall
 
 
 class GlooGroups:
-    """Which groups move the CPU's tensors by Gloo."""
+    """Which groups move the CPU's tensors by Gloo, and in which something of this rank may be under way."""
 
     def __init__(self) -> None:
         self._known: dict[str, bool] = {}
+        self._busy: set[str] = set()
 
     def have(self, call: NextCall) -> bool:
         """Whether the group of a call, which moves tensors of the CPU, does."""
@@ -23,6 +24,18 @@ class GlooGroups:
             group = ProcessGroup.unbox(call.argument("process_group"))
             known = self._known[call.key] = group._get_backend(device("cpu")).name() == "gloo"
         return known
+
+    def enters(self, call: NextCall) -> None:
+        """Notes that a call enters the backend. Who asks for no work waits for it at once."""
+        if call.argument("async_op") is not False and not call.is_blocking:
+            self._busy.add(call.key)
+        elif call.kind == "barrier":
+            # It waits for all that was asked for before.
+            self._busy.discard(call.key)
+
+    def are_quiet(self, call: NextCall) -> bool:
+        """Whether nothing of this rank is under way in the group of a call."""
+        return call.key not in self._busy
 
 
 def is_plain(tensor: Any) -> bool:

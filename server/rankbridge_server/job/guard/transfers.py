@@ -77,6 +77,7 @@ class Transfers:
 
     def begin(self, call: NextCall, enter: Enter) -> Any:
         """Announces a call; gives torch's Work, boxed. What is not Gloo's, or wrong in itself, is entered at once."""
+        self._groups.enters(call)
         peer_at = call.argument("dst" if call.kind == "send" else "src")
         tensors, tag = call.argument("tensors"), call.argument("tag")
         is_whole = len(tensors) == 1 and is_plain(tensors[0]) and 0 <= tag < 1 << 31

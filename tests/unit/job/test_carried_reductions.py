@@ -11,7 +11,7 @@ from torch._C import _distributed_c10d as c10d
 
 from rankbridge_server.backends.gloo.raw import make_group, make_store
 from rankbridge_server.job.guard.carried import content_of
-from rankbridge_server.job.guard.carried_collectives import reduced
+from rankbridge_server.job.guard.carried_reductions import reduced
 
 TIMEOUT = timedelta(seconds=30)
 COUNTS = (1, 2, 3, 7, 8, 9, 16, 17, 64, 100)
