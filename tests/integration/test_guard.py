@@ -106,7 +106,9 @@ def test_who_has_not_come_is_named_with_its_line(by_name: dict[str, list[Said]])
             continue
         assert it["code"] == "PEER_MISSING"
         assert "3 of 4 ranks came, missing: rank 2" in it["text"]
-        assert "in missing" in it["text"].splitlines()[-1]
+        doing = it["text"].splitlines()[-1]
+        # A busy machine may keep it from saying so in time.
+        assert "in missing" in doing or "did not say within 50 ms" in doing
         assert it["seconds"] >= TIMEOUT_S
 
 
