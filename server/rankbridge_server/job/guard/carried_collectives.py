@@ -5,6 +5,7 @@ The leader gives all members the parts of all with its verdict. Each makes its r
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,20 +52,20 @@ def give(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
     return _KINDS[call.kind].give(call, parts)
 
 
-class _Kind:
+class _Kind(ABC):
     """One kind of collective."""
 
+    @abstractmethod
     def tensors(self, call: NextCall) -> Sequence[Any]:
         """What this rank reads and writes, first what is as large on all members. Empty: the call is not carried."""
-        raise NotImplementedError
 
     def part(self, call: NextCall, tensors: Sequence[Any]) -> bytes:
         """What this rank brings."""
         return content_of(tensors[0])
 
+    @abstractmethod
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
         """Writes the result; gives what Gloo's future would."""
-        raise NotImplementedError
 
 
 class _AllReduce(_Kind):
