@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch.distributed as dist
 from tests.diagnose import absences, disagreements, meetings, right
 from tests.diagnose.plan import marker
-from tests.diagnose.ranks import FOLDER, NAME, PLAN, RANK, Job, hit, stall
+from tests.diagnose.ranks import BACKEND, FOLDER, NAME, PLAN, RANK, Job, hit, stall
 from tests.diagnose.stalls import LONG_S, STALLS
 
 
@@ -39,7 +39,7 @@ def main() -> None:
         time.sleep(LONG_S)
     if NAME == "not_begun":
         marker(FOLDER, RANK).touch()
-        dist.init_process_group("gloo")
+        dist.init_process_group(BACKEND)
         return
     own_program(NAME)(Job())
 

@@ -18,6 +18,8 @@ RANK = int(os.environ["RANK"])
 PLAN = Plan.drawn(NAME, SEED)
 STEPS = 1_000_000
 TIMEOUT = rivals.timeout()
+BACKEND = os.environ.get("DIAGNOSE_BACKEND", "gloo")
+"""Of all groups. With nccl, tensors are on devices, and a step waits for its own."""
 Step = Callable[[int], None]
 
 
@@ -38,19 +40,28 @@ def is_hit(step: int) -> bool:
     return PLAN.victim == RANK and step == PLAN.step
 
 
+def use_device() -> None:
+    """Makes new tensors on the rank's device."""
+    device = torch.device("cuda", RANK % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    torch.set_default_device(device)
+
+
 class Job:
     """Groups of a job, and its ordinary step."""
 
     def __init__(self) -> None:
+        if BACKEND == "nccl":
+            use_device()
         # What knows nothing of rankbridge must not import it.
         if "DIAGNOSE_ATTACH" in os.environ:
             from rankbridge_server import attach
 
             attachment = attach(os.environ["DIAGNOSE_ATTACH"])
-            dist.init_process_group("gloo", timeout=TIMEOUT)
+            dist.init_process_group(BACKEND, timeout=TIMEOUT)
             attachment.wait()
         else:
-            dist.init_process_group("gloo", timeout=TIMEOUT)
+            dist.init_process_group(BACKEND, timeout=TIMEOUT)
         # What tells rivals of this one is there from the start.
         rivals.prepare(FOLDER, RANK)
         made = [new_group(pair) for pair in PAIRS]
@@ -74,6 +85,9 @@ def run(step: Step) -> None:
     """Does all steps."""
     for it in range(STEPS):
         step(it)
+        if BACKEND == "nccl":
+            # As a loop does that looks at its loss.
+            torch.cuda.synchronize()
         marker(FOLDER, RANK + 100).touch()
 
 

@@ -8,7 +8,7 @@ import time
 import torch
 import torch.distributed as dist
 from tests.diagnose.plan import marker
-from tests.diagnose.ranks import FOLDER, RANK, TIMEOUT, Job, hit, run
+from tests.diagnose.ranks import BACKEND, FOLDER, RANK, TIMEOUT, Job, hit, run
 from tests.diagnose.rivals import inside as rivals
 from tests.diagnose.stalls import LONG_S
 from torch._C._distributed_c10d import PrefixStore, TCPStore
@@ -124,7 +124,7 @@ def made_anew(job: Job) -> None:
     dist.destroy_process_group()
     store = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
     dist.init_process_group(
-        "gloo", store=PrefixStore("anew", store), rank=RANK, world_size=4, timeout=TIMEOUT
+        BACKEND, store=PrefixStore("anew", store), rank=RANK, world_size=4, timeout=TIMEOUT
     )
     rivals.describe_groups()
 

@@ -1,13 +1,26 @@
-"""Tests that need a CUDA device: where there is none they are not collected, and those of two devices need two."""
+"""Tests that need a CUDA device. Those for which there are not enough are not collected.
+
+One is enough for all of them with NCCL 2.30 or newer, where ranks share it:
+`NCCL_MULTI_RANK_GPU_ENABLE=1 CUDA_DEVICE_MAX_CONNECTIONS=32 pytest tests/gpu`. Not with xdist: each rank takes some
+2 GB of the device, and all take turns on it.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-import torch
+from tests.support.devices import MEMBERS
 
-DEVICES = torch.cuda.device_count() if torch.cuda.is_available() else 0
 # Ranks of these tests are on one host; nothing of them goes elsewhere.
 os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
 
-collect_ignore_glob = {0: ["test_*.py"], 1: ["test_*_pairs.py"]}.get(DEVICES, [])
+_RANKS = {
+    "test_nccl_pairs.py": 2,
+    "test_nccl_contract.py": 4,
+    "test_nccl_guard.py": 4,
+    "test_nccl_doctor.py": 4,
+}
+collect_ignore = [
+    it.name for it in Path(__file__).parent.glob("test_*.py") if _RANKS.get(it.name, 1) > MEMBERS
+]

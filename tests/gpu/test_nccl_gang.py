@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import torch
+from tests.support.devices import DEVICES, MEMBERS, SHARING, device_of
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, RunningGang, up
 from tests.support.waiting import until
 
@@ -18,10 +18,8 @@ from rankbridge import Gang, Graph
 
 pytestmark = pytest.mark.gpu
 
-DEVICES = torch.cuda.device_count()
 
-
-@pytest.fixture(scope="module", params=sorted({1, DEVICES}), ids=lambda size: f"nccl{size}")
+@pytest.fixture(scope="module", params=sorted({1, MEMBERS}), ids=lambda size: f"nccl{size}")
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGang]:
@@ -37,7 +35,7 @@ def gang(running: RunningGang) -> Iterator[Gang]:
 
 def test_ranks_say_where_their_tensors_are_and_what_they_can(gang: Gang) -> None:
     for rank, status in enumerate(gang.status()):
-        assert (status.backend, status.device) == ("nccl", f"cuda:{rank}")
+        assert (status.backend, status.device) == ("nccl", str(device_of(rank)))
 
 
 def test_collectives_give_what_they_should(gang: Gang) -> None:
@@ -89,7 +87,7 @@ def test_graphs_are_replayed_in_one_generation_and_the_next(gang: Gang) -> None:
 
 def test_a_rank_that_is_killed_between_replays_ends_them(tmp_path_factory: pytest.TempPathFactory) -> None:
     with (
-        up(tmp_path_factory.mktemp("replays"), DEVICES, "nccl") as running,
+        up(tmp_path_factory.mktemp("replays"), MEMBERS, "nccl") as running,
         rankbridge.connect(running.description, timeout=60) as gang,
     ):
 
@@ -97,37 +95,37 @@ def test_a_rank_that_is_killed_between_replays_ends_them(tmp_path_factory: pytes
             while True:
                 gang.replay(graph)
 
-        def replays() -> None:
-            refs = gang.put([np.ones(3, np.float32)] * DEVICES)
+        def replays(*, killed: bool) -> None:
+            refs = gang.put([np.ones(3, np.float32)] * MEMBERS)
             with gang.graph_capture() as graph:
                 sums = gang.all_reduce(refs)
             for _ in range(5):
                 gang.replay(graph)
                 for it in gang.get(sums):
-                    assert np.asarray(it).tolist() == [DEVICES] * 3
-            if gang.status()[0].generation == 1:
+                    assert np.asarray(it).tolist() == [MEMBERS] * 3
+            if killed:
                 os.kill(running.pids[-1], signal.SIGKILL)
                 # Somewhere on its way, or before.
                 with pytest.raises(rankbridge.RankBridgeError):
                     forever(graph)
 
-        replays()
+        replays(killed=True)
         generation = gang.form(timeout=60).generation
         until(lambda: all(it.generation == generation for it in gang.status()))
-        replays()
+        replays(killed=False)
 
 
 def test_a_killed_rank_is_replaced_on_its_device(tmp_path_factory: pytest.TempPathFactory) -> None:
     with (
-        up(tmp_path_factory.mktemp("killed"), DEVICES, "nccl") as running,
+        up(tmp_path_factory.mktemp("killed"), MEMBERS, "nccl") as running,
         rankbridge.connect(running.description, timeout=60) as gang,
     ):
         os.kill(running.pids[-1], signal.SIGKILL)
         generation = gang.form(timeout=60).generation
         until(lambda: all(it.generation == generation for it in gang.status()))
-        refs = gang.put([np.ones(3, np.float32)] * DEVICES)
+        refs = gang.put([np.ones(3, np.float32)] * MEMBERS)
         for it in gang.get(gang.all_reduce(refs)):
-            assert np.asarray(it).tolist() == [DEVICES] * 3
+            assert np.asarray(it).tolist() == [MEMBERS] * 3
 
 
 def test_more_ranks_than_devices_are_refused_with_the_reason() -> None:
@@ -136,6 +134,7 @@ def test_more_ranks_than_devices_are_refused_with_the_reason() -> None:
         capture_output=True,
         text=True,
         timeout=START_TIMEOUT_S,
+        env={name: value for name, value in os.environ.items() if name != SHARING},
     )
     assert done.returncode == 1
     assert f"the members of rank 0 and {DEVICES} in the group are on one device" in done.stderr

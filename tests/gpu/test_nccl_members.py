@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from tests.support.devices import DEVICES, MEMBERS, SHARING, device_of
 from tests.support.members import Members
 from tests.support.nccl_devices import members_on_devices
 from tests.unit.backends import test_coordinators
@@ -49,9 +50,7 @@ ALONE = GroupDescription("alone", (0,))
 REDUCTIONS = [(op, dtype) for op in ReduceOp for dtype in Dtype if reduces(op, dtype)]
 
 
-@pytest.fixture(
-    scope="module", params=range(1, 1 + torch.cuda.device_count()), ids=lambda size: f"nccl{size}"
-)
+@pytest.fixture(scope="module", params=range(1, 1 + MEMBERS), ids=lambda size: f"nccl{size}")
 def group(request: pytest.FixtureRequest) -> Iterator[Members]:
     with members_on_devices(request.param) as members:
         yield members
@@ -94,7 +93,7 @@ def test_large_results_are_there_when_they_are_told(group: Members) -> None:
 
 def test_what_was_told_is_there_for_every_stream(group: Members) -> None:
     """What is read on another stream right after a call is what the call gave."""
-    devices = [torch.device("cuda", rank) for rank in range(len(group))]
+    devices = [device_of(rank) for rank in range(len(group))]
     side = torch.cuda.Stream(devices[0])  # type: ignore[no-untyped-call]
     with ThreadPoolExecutor(len(group)) as threads:
         for turn in range(50):
@@ -159,7 +158,8 @@ def test_a_member_that_does_not_come_is_an_error_in_time() -> None:
     assert done.stdout == "NCCL did not connect: not all members came in 2.0 s\n"
 
 
-def test_two_members_on_one_device_are_refused() -> None:
+def test_two_members_on_one_device_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SHARING, raising=False)
     pair, backend = GroupDescription("pair", (0, 1)), NcclBackend(0)
     first, second = backend.join(pair, 0, 1), backend.join(pair, 1, 1)
     with pytest.raises(BridgeError, match="on one device"):
@@ -169,9 +169,8 @@ def test_two_members_on_one_device_are_refused() -> None:
 
 def test_torch_has_what_is_needed_and_ranks_take_devices_in_turn() -> None:
     assert missing() == ""
-    devices = torch.cuda.device_count()
-    for local_rank in range(devices + 1):
-        assert NcclBackend(local_rank).tensors.device == f"cuda:{local_rank % devices}"
+    for local_rank in range(DEVICES + 1):
+        assert NcclBackend(local_rank).tensors.device == str(device_of(local_rank))
     assert NcclBackend(0).memory > 2**30
 
 

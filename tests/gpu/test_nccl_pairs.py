@@ -1,4 +1,4 @@
-"""What takes two devices: messages beside collectives, and what becomes of a member that does not come."""
+"""What takes two ranks: messages beside collectives, and what becomes of a member that does not come."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from tests.support.devices import device_of
 from tests.support.nccl_devices import members_on_devices
 from tests.unit.backends.test_coordinators import TIMEOUT_S, equal, noise
 from tests.unit.backends.test_nccl_graphs import Pair
@@ -17,7 +18,7 @@ from rankbridge_server.core.errors import BridgeError, ErrorCode
 
 pytestmark = pytest.mark.gpu
 
-FIRST, SECOND = torch.device("cuda", 0), torch.device("cuda", 1)
+FIRST, SECOND = device_of(0), device_of(1)
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
@@ -62,7 +63,7 @@ def test_what_runs_when_the_group_is_closed_fails() -> None:
 def test_a_launch_without_the_other_member_fails_in_time_and_the_process_lives() -> None:
     with members_on_devices(2) as members:
         pair = Pair(
-            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+            members.coordinators, [torch.full((2,), it + 1.0, device=device_of(it)) for it in range(2)]
         )
         for _ in range(3):
             assert pair.both(pair.replay) == [[[3, 3]]] * 2
@@ -78,7 +79,7 @@ def test_a_launch_without_the_other_member_fails_in_time_and_the_process_lives()
 def test_an_operation_beside_graphs_fails_in_time() -> None:
     with members_on_devices(2) as members:
         pair = Pair(
-            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+            members.coordinators, [torch.full((2,), it + 1.0, device=device_of(it)) for it in range(2)]
         )
         begun = time.monotonic()
         with pytest.raises(BridgeError, match="NCCL failed"):
@@ -89,7 +90,7 @@ def test_an_operation_beside_graphs_fails_in_time() -> None:
 def test_what_is_launched_when_the_group_is_closed_fails() -> None:
     with members_on_devices(2) as members, ThreadPoolExecutor(1) as thread:
         pair = Pair(
-            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+            members.coordinators, [torch.full((2,), it + 1.0, device=device_of(it)) for it in range(2)]
         )
         running = thread.submit(pair.replay, 0, 2 * TIMEOUT_S)
         members.coordinators[0].close()

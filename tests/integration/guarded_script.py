@@ -1,7 +1,8 @@
 """A job of four guarded ranks that does what its first argument names, with commas between, and prints what came of it.
 
 The guard's timeout is the second argument, in seconds; the third is a folder for records. Its store is at
-MASTER_ADDR; default: on loopback. GUARDED_MOST_CARRIED: bytes of the largest message that does not enter Gloo.
+MASTER_ADDR; default: on loopback. GUARDED_BACKEND: that of all groups; with nccl, tensors are on devices.
+GUARDED_MOST_CARRIED: bytes of the largest message that does not enter Gloo.
 """
 
 import json
@@ -25,6 +26,7 @@ from rankbridge_server.job.guard import carried, carried_collectives
 from rankbridge_server.links import wire
 from rankbridge_server.links.link import dial
 
+BACKEND = os.environ.get("GUARDED_BACKEND", "gloo")
 _LAST = ("left", "gone", "killed", "killed_first", "sender_gone", "sender_killed", "receiver_killed")
 """After them, not all ranks are there."""
 
@@ -584,7 +586,11 @@ def join(name: str) -> None:
         ports.set("port", str(store.port))
     else:
         store = TCPStore(host, int(ports.get("port")), size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    if BACKEND == "nccl":
+        device = torch.device("cuda", rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)
+        torch.set_default_device(device)
+    dist.init_process_group(BACKEND, store=store, rank=rank, world_size=size)
 
 
 def done(what: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The members of one group on NCCL within the test's process: a device for each, and a thread."""
+"""The members of one group on NCCL within the test's process: each has a device and a thread."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from tests.support.devices import device_of
 from tests.support.members import Members
 from tests.support.nccl_on_cpu import members_of
 
@@ -23,7 +24,7 @@ class MembersOnDevices(Members):
         results = super().call(method, placed)
         assert [[_bytes(it) for it in mine] for mine in placed] == kept
         for rank, it in enumerate(results):
-            assert it is None or it.device == torch.device("cuda", rank)
+            assert it is None or it.device == device_of(rank)
         return [None if it is None else it.cpu() for it in results]
 
 
@@ -35,7 +36,7 @@ def members_on_devices(size: int) -> Iterator[MembersOnDevices]:
 
 
 def _placed(it: object, rank: int) -> object:
-    return it.to(torch.device("cuda", rank)) if isinstance(it, torch.Tensor) else it
+    return it.to(device_of(rank)) if isinstance(it, torch.Tensor) else it
 
 
 def _bytes(it: object) -> bytes:

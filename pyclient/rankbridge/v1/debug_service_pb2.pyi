@@ -937,6 +937,7 @@ class TorchCollective(google.protobuf.message.Message):
     SHAPES_FIELD_NUMBER: builtins.int
     CALLED_US_FIELD_NUMBER: builtins.int
     DONE_FIELD_NUMBER: builtins.int
+    ON_DEVICE_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Torch's name of its group."""
     number: builtins.int
@@ -947,6 +948,8 @@ class TorchCollective(google.protobuf.message.Message):
     """When it was called, by the clock of the rank's host: microseconds since 1970 in UTC."""
     done: builtins.bool
     """Whether it is done."""
+    on_device: builtins.bool
+    """Whether a device does it: its rank may be far ahead of it."""
     @property
     def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Dtypes of its tensors: "float32"."""
@@ -965,8 +968,9 @@ class TorchCollective(google.protobuf.message.Message):
         shapes: collections.abc.Iterable[Global___TorchShape] | None = ...,
         called_us: builtins.int = ...,
         done: builtins.bool = ...,
+        on_device: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "kind", b"kind", "number", b"number", "shapes", b"shapes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["called_us", b"called_us", "done", b"done", "dtypes", b"dtypes", "group", b"group", "kind", b"kind", "number", b"number", "on_device", b"on_device", "shapes", b"shapes"]) -> None: ...
 
 Global___TorchCollective: typing_extensions.TypeAlias = TorchCollective
 

@@ -40,6 +40,9 @@ def torch_state(thread: int) -> dict[str, object]:
         if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
             trace = c10d._dump_fr_trace_json(True, False)
             found["trace"] = json.loads(trace)
+            # What goes by NCCL is in a recorder of its own.
+            if hasattr(c10d, "_dump_nccl_trace_json") and _has_nccl(found):
+                found["device_trace"] = json.loads(c10d._dump_nccl_trace_json(True, False))
         elif c10d is not None:
             found["trouble"] = "this torch has no flight recorder that can be read"
     except BaseException as error:
@@ -57,6 +60,11 @@ def write_torch_state(path: str) -> None:
     with open(path + ".part", "w") as file:
         json.dump(found, file)
     os.rename(path + ".part", path)
+
+
+def _has_nccl(found: dict[str, object]) -> bool:
+    groups = found.get("groups")
+    return isinstance(groups, dict) and any("nccl" in it["backend"] for it in groups.values())
 
 
 def _calling(thread: int) -> str:

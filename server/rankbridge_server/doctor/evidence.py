@@ -86,6 +86,8 @@ class Call:
     waited_at: float | None = None
     """When the caller's wait for it was over, as far as that was recorded."""
     done: bool | None = None
+    on_device: bool = False
+    """Whether a device does it: it goes on when the call has returned, and its rank may be far ahead of it."""
 
     @property
     def is_p2p(self) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .evidence import Call, Frame, Group
 
 KEPT = 64
 """Calls of each group that become evidence."""
+_ON_DEVICES = " on devices"
 _NAMES = {
     "allreduce": "all_reduce",
     "_all_gather_base": "all_gather_into_tensor",
@@ -53,7 +55,21 @@ def groups(content: Mapping[str, Any]) -> tuple[Group, ...]:
         raise BadTrace(f"the groups are not as torch describes them: {error!r}") from None
 
 
-def calls(trace: Mapping[str, Any]) -> tuple[Call, ...]:
+def known(content: Mapping[str, Any]) -> tuple[tuple[Group, ...], tuple[Call, ...]]:
+    """Groups and newest collectives, as `core.torch_state` has found them in a rank. Raises BadTrace.
+
+    A group may have a backend for devices besides: what that does has numbers of its own, and is another group here.
+    """
+    found = groups(content.get("groups", {}))
+    device = calls(content.get("device_trace", {}), on_device=True)
+    mixed = {it.name for it in found if it.backend != "nccl"}
+    apart = [replace(it, group=f"{it.group}{_ON_DEVICES}") if it.group in mixed else it for it in device]
+    others = [replace(it, name=f"{it.name}{_ON_DEVICES}") for it in found if it.name in mixed and device]
+    together = sorted((*calls(content.get("trace", {})), *apart), key=lambda it: it.called_at or 0.0)
+    return (*found, *others), tuple(together)
+
+
+def calls(trace: Mapping[str, Any], *, on_device: bool = False) -> tuple[Call, ...]:
     """The newest collectives of each group, in their order. Raises BadTrace."""
     kept: dict[str, deque[tuple[int, Call]]] = defaultdict(lambda: deque(maxlen=KEPT))
     try:
@@ -61,7 +77,7 @@ def calls(trace: Mapping[str, Any]) -> tuple[Call, ...]:
             # Process groups below torch.distributed, as a gang's own, have no name.
             if entry.get("is_p2p") or not entry["process_group"][0]:
                 continue
-            call = _call(entry)
+            call = replace(_call(entry), on_device=on_device)
             # A new group of the same name counts from the beginning.
             if kept[call.group] and call.number < kept[call.group][-1][1].number:
                 kept[call.group].clear()

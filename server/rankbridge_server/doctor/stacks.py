@@ -56,6 +56,12 @@ def waits_in_torch(rank: RankEvidence) -> bool:
     )
 
 
+def waits_for_device(rank: RankEvidence) -> bool:
+    """Whether its main thread waits for its device. It may use its CPU all the while."""
+    frames = rank.threads[0].frames if rank.threads else ()
+    return bool(frames) and frames[0].name == "synchronize" and "/torch/cuda/" in frames[0].file
+
+
 def in_init(rank: RankEvidence) -> bool:
     """Whether it is in init_process_group."""
     return any(

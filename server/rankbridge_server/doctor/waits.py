@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .conditions import waits_in_kernel
 from .evidence import Call, Evidence, RankEvidence
-from .stacks import in_teardown, waits_in_collective, waits_in_torch
+from .stacks import in_teardown, waits_for_device, waits_in_collective, waits_in_torch
 from .verdict import Condition
 
 _ELSEWHERE = {Condition.ASLEEP, Condition.BLOCKED_READ, Condition.WAITING_FOR_CHILD}
@@ -50,11 +50,13 @@ class WaitsFor:
 
     def _pending(self, rank: RankEvidence) -> list[Waiting]:
         """The calls that it waits in: of each group and channel the oldest that lacks somebody, else the newest."""
-        if is_elsewhere(rank) or (rank.source == "ring" and not _is_waiting(rank)):
-            return []
+        waits = not is_elsewhere(rank) and (rank.source != "ring" or _is_waiting(rank))
         lacking: dict[object, Waiting] = {}
         newest: dict[object, Waiting] = {}
         for call in rank.calls:
+            # Whatever its host does, its device waits.
+            if not waits and not call.on_device:
+                continue
             key = _key(call)
             is_last = call is rank.calls[-1]
             # A call that not all have issued is not done, unless its kind lets some ranks go on.
@@ -62,9 +64,11 @@ class WaitsFor:
             if key in lacking or not open_:
                 continue
             waiting = self._waiting(rank, call)
+            if not waits:
+                waiting = replace(waiting, unknown=(), missing=self._lacking(waiting.missing, call))
             if waiting.missing or waiting.unknown:
                 lacking[key] = waiting
-            elif call.done is False or is_last:
+            elif waits and (call.done is False or is_last):
                 newest[key] = waiting
         return list((newest | lacking).values())
 
@@ -73,8 +77,23 @@ class WaitsFor:
             missing, unknown = self._peer(rank.rank, call)
         else:
             missing, unknown = self._members(self.members(rank, call.group), call)
-        seconds = None if call.called_at is None else max(0.0, self._evidence.at - call.called_at)
+        since = call.called_at
+        if call.on_device and since is not None:
+            # Nobody waits for those that move: with devices, ranks run ahead of each other.
+            since = max([since, *(self._moved_at(it) for it in missing)])
+        seconds = None if since is None else max(0.0, self._evidence.at - since)
         return Waiting(rank.rank, call, missing, unknown, seconds)
+
+    def _moved_at(self, rank: int) -> float:
+        """When a rank has called last."""
+        found = self._ranks.get(rank)
+        return max((it.called_at or 0.0 for it in found.calls), default=0.0) if found is not None else 0.0
+
+    def _lacking(self, ranks: tuple[int, ...], call: Call) -> tuple[int, ...]:
+        """Those that have not issued it. Others are done with it, also if they are gone by now."""
+        if call.is_p2p:
+            return tuple(it for it in ranks if it not in self._down)
+        return tuple(it for it in ranks if self._lacks(it, call))
 
     def _members(self, members: tuple[int, ...], call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
         key = (call.group, members, call.number)
@@ -144,7 +163,7 @@ def _is_waiting(rank: RankEvidence) -> bool:
         return False
     if rank.waiting_s is not None or not rank.threads or waits_in_collective(rank):
         return True
-    return waits_in_torch(rank)
+    return waits_in_torch(rank) or waits_for_device(rank)
 
 
 def _is_one_sided(call: Call) -> bool:

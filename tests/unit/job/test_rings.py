@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from rankbridge_server.job.outside import rings
-from rankbridge_server.job.watch.ring import CAPACITY, HEADER_BYTES, KINDS, TEXT_BYTES, Ring, packed_shape
+from rankbridge_server.job.watch.ring import (
+    CAPACITY,
+    HEADER_BYTES,
+    KINDS,
+    ON_DEVICE,
+    TEXT_BYTES,
+    Ring,
+    packed_shape,
+)
 
 
 @pytest.fixture
@@ -17,10 +25,16 @@ def ring(tmp_path: Path) -> Ring:
 
 
 def write(
-    ring: Ring, number: int, group: int, site: int = 0, kind: str = "all_reduce", at: float = 5.0
+    ring: Ring,
+    number: int,
+    group: int,
+    site: int = 0,
+    kind: str = "all_reduce",
+    at: float = 5.0,
+    flags: int = 0,
 ) -> int:
     shape = packed_shape((2, 3))
-    return ring.begin(at, number, KINDS.index(kind), 1, 2, 0, group, 1, site, 4, 3, -1, -1, 6, shape)
+    return ring.begin(at, number, KINDS.index(kind), 1, 2, flags, group, 1, site, 4, 3, -1, -1, 6, shape)
 
 
 def test_a_call_is_read_as_it_was_written(ring: Ring) -> None:
@@ -38,6 +52,13 @@ def test_a_call_is_read_as_it_was_written(ring: Ring) -> None:
         "max", 3, None, None, None, "step train.py:7"
     )  # fmt: skip
     assert record.newest == 6.0
+
+
+def test_calls_on_devices_are_told_from_others(ring: Ring) -> None:
+    group = ring.text({"group": "0", "ranks": [2], "description": ""})
+    for number, flags in enumerate((0, ON_DEVICE), 1):
+        write(ring, number, group, flags=flags)
+    assert [it.on_device for it in rings.read(ring.path).calls] == [False, True]
 
 
 def test_the_newest_calls_are_kept_in_their_order(ring: Ring) -> None:

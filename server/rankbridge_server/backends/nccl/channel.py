@@ -17,7 +17,7 @@ from ...core.errors import BridgeError
 from ..errors import data_failed
 from ..pieces import copied
 from .engine import DeviceGraph, Side
-from .raw import ENGINE_ERRORS, NcclGroup, Work
+from .raw import ENGINE_ERRORS, NcclGroup, Work, let_stream_follow
 
 # Between two looks at the device, in seconds: at first, and at most.
 _SHORTEST, _LONGEST = 2e-5, 1e-3
@@ -163,10 +163,10 @@ class Channel:
     def _await(self, work: Work, timeout: float) -> None:
         if self._capturing:
             # The side goes on after it; nothing runs yet that could be waited for.
-            work.synchronize()
+            let_stream_follow(work)
             return
         if self._graphs:
-            work.synchronize()
+            let_stream_follow(work)
             if self._has_ended(work, timeout):
                 return
             # torch aborts the communicator of what has failed, in `wait`.

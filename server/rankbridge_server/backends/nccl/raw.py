@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Protocol, cast
 
@@ -17,6 +18,13 @@ Store = c10d.Store
 
 ENGINE_ERRORS = (RuntimeError, ValueError, TypeError)
 """What torch raises when NCCL or CUDA fails, or when it refuses a tensor."""
+
+
+def let_stream_follow(work: Work) -> None:
+    """Lets the current stream go on when the work is done. Returns at once."""
+    # Of later versions of torch, `synchronize` warns, and this has taken its place.
+    follow: Callable[[], None] = getattr(work, "block_current_stream", work.synchronize)
+    follow()
 
 
 class NcclGroup(ProcessGroup, Protocol):

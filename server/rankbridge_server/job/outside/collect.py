@@ -121,8 +121,7 @@ def _rank(
     content = answer.content
     if content is not None:
         try:
-            groups = flight_recorder.groups(content.get("groups", {}))
-            calls = flight_recorder.calls(content.get("trace", {}))
+            groups, calls = flight_recorder.known(content)
             source = "flight recorder" if "trace" in content else ""
             begun = content.get("rank") is not None
         except flight_recorder.BadTrace as error:

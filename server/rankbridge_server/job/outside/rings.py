@@ -21,6 +21,7 @@ from ..watch.ring import (
     IS_WHOLE,
     KINDS,
     MAGIC,
+    ON_DEVICE,
     OPS,
     REASON_BYTES,
     RECORD,
@@ -185,4 +186,5 @@ def _call(fields: tuple[Any, ...], group: Group, sites: Mapping[int, Frame]) -> 
         returned_at=returned or None,
         waited_at=fields[23] or None,
         done=False if flags & IS_WHOLE and not returned else None,
+        on_device=bool(flags & ON_DEVICE),
     )

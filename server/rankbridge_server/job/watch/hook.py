@@ -18,7 +18,7 @@ from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
 from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, Done, NextCall, stop_if_boxing
 from .recorder import KnownGroup, Recorder, Site
-from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
+from .ring import IS_ASYNC, KINDS, NO_SHAPE, ON_DEVICE, Ring
 from .waits import Waits, watch_end
 
 _OPERATORS = {
@@ -199,6 +199,7 @@ def _hook(
         else:
             number = group.calls = group.calls + 1
         dtype = count = elements = dimensions = 0
+        flags = IS_ASYNC if async_at < len(args) and args[async_at] else 0
         shape = NO_SHAPE
         if tensors_at is not None:
             tensors = args[tensors_at]
@@ -211,10 +212,11 @@ def _hook(
             if count:
                 first = tensors[0]
                 dtype = dtypes.get(first.dtype, 0)
+                if not first.is_cpu:
+                    flags |= ON_DEVICE
                 dimensions, shape, elements = recorder.shape(first.shape)
                 if count > 1:
                     elements = sum(it.numel() for it in tensors)
-        flags = IS_ASYNC if async_at < len(args) and args[async_at] else 0
         return ring.begin(
             now(), number, code, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
             elements, shape,

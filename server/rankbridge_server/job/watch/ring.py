@@ -75,6 +75,8 @@ OPS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum
 IS_ASYNC = 1
 IS_WHOLE = 2
 """Nothing is left to be waited for when it has returned, as far as the host knows: a coordinator's."""
+ON_DEVICE = 4
+"""The tensors are on a device."""
 
 
 def packed_shape(size: Sequence[int]) -> bytes:

@@ -25,8 +25,7 @@ def pack_torch_state(
     `coordinators`: ranks by name; `coordinator_calls`: of these.
     """
     try:
-        groups = flight_recorder.groups(state.get("groups", {}))
-        calls = flight_recorder.calls(state.get("trace", {}))
+        groups, calls = flight_recorder.known(state)
     except flight_recorder.BadTrace:
         return None
     if not groups:
@@ -77,6 +76,7 @@ def _pack(it: Call) -> pb.TorchCollective:
         shapes=[pb.TorchShape(sizes=sizes) for sizes in it.shapes],
         called_us=round((it.called_at or 0.0) * 1e6),
         done=bool(it.done),
+        on_device=it.on_device,
     )
 
 
@@ -89,6 +89,7 @@ def _call(it: pb.TorchCollective) -> Call:
         shapes=tuple(tuple(shape.sizes) for shape in it.shapes),
         called_at=it.called_us / 1e6,
         done=it.done,
+        on_device=it.on_device,
     )
 
 

@@ -2311,6 +2311,7 @@ defmodule RankBridge.Proto.V1.TorchCollective do
     * `shapes` - Their shapes.
     * `called_us` - When it was called, by the clock of the rank's host: microseconds since 1970 in UTC.
     * `done` - Whether it is done.
+    * `on_device` - Whether a device does it: its rank may be far ahead of it.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -2326,6 +2327,7 @@ defmodule RankBridge.Proto.V1.TorchCollective do
           shapes: [V1.TorchShape.t()],
           called_us: non_neg_integer(),
           done: boolean(),
+          on_device: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -2336,6 +2338,7 @@ defmodule RankBridge.Proto.V1.TorchCollective do
             shapes: [],
             called_us: 0,
             done: false,
+            on_device: false,
             __unknown_fields__: []
 
   @impl true
@@ -2355,6 +2358,7 @@ defmodule RankBridge.Proto.V1.TorchCollective do
       Encode.repeated(0x2A, {:message, V1.TorchShape}, message.shapes),
       Encode.implicit(0x30, :uint64, message.called_us),
       Encode.implicit(0x38, :bool, message.done),
+      Encode.implicit(0x40, :bool, message.on_device),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -2396,6 +2400,10 @@ defmodule RankBridge.Proto.V1.TorchCollective do
     %{message | done: Decode.value(:bool, raw)}
   end
 
+  def __put__(message, 8, 0, raw, _depth) do
+    %{message | on_device: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -2423,7 +2431,8 @@ defmodule RankBridge.Proto.V1.TorchCollective do
       {4, :dtypes, :string, :repeated},
       {5, :shapes, {:message, V1.TorchShape}, :repeated},
       {6, :called_us, :uint64, :implicit},
-      {7, :done, :bool, :implicit}
+      {7, :done, :bool, :implicit},
+      {8, :on_device, :bool, :implicit}
     ]
   end
 end

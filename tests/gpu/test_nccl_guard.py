@@ -1,0 +1,55 @@
+"""A guarded job on NCCL: what its ranks do not agree on raises before it enters NCCL, and the group goes on."""
+
+from __future__ import annotations
+
+import pytest
+from tests.integration import test_guard
+from tests.integration.test_guard import (
+    SIZE,
+    Said,
+    run,
+    test_all_ranks_hear_both_sides_and_the_line_at_once,
+    test_both_ends_of_what_is_sent_hear_both_sides_and_their_lines,
+    test_who_has_not_come_is_named_with_its_line,
+)
+
+# What every guarded job must hear, asked of this one.
+__all__ = [
+    "test_all_ranks_hear_both_sides_and_the_line_at_once",
+    "test_both_ends_of_what_is_sent_hear_both_sides_and_their_lines",
+    "test_who_has_not_come_is_named_with_its_line",
+]
+
+pytestmark = pytest.mark.gpu
+
+# NCCL has no tags and no receive from any; and its large collectives enter it always.
+_ONLY_GLOO = {"small", "pipeline", "any_source", "sending_threads", "in_pair", "tags", "unreceived"}
+AGREE = [it for it in test_guard.AGREE if it not in _ONLY_GLOO]
+DISAGREE = [it for it in test_guard.DISAGREE if it not in _ONLY_GLOO]
+CIRCLES = {"crossed": [0, 1], "circle": [0, 1, 2], "recv_and_barrier": [0, 1], "recv_circle": [0, 1, 2]}
+
+
+@pytest.fixture(scope="module")
+def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Said]]:
+    """What each rank said of each thing, all in one job."""
+    names = (*AGREE, *DISAGREE, "twice")
+    said = run(tmp_path_factory.mktemp("guarded"), ",".join(names), GUARDED_BACKEND="nccl")
+    assert [[it["what"] for it in each] for each in said] == [list(names)] * SIZE
+    return {name: [each[place] for each in said] for place, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("name", [*AGREE, *DISAGREE, "twice"])
+def test_groups_go_on_after_what_was_wrong(by_name: dict[str, list[Said]], name: str) -> None:
+    assert [it["after"] for it in by_name[name]] == [[SIZE, SIZE]] * SIZE
+
+
+@pytest.mark.parametrize("name", AGREE)
+def test_nothing_is_said_of_what_is_right(by_name: dict[str, list[Said]], name: str) -> None:
+    assert [(it["code"], it["text"]) for it in by_name[name]] == [("", "")] * SIZE
+
+
+@pytest.mark.parametrize("name", CIRCLES)
+def test_ranks_that_wait_for_each_other_are_found(by_name: dict[str, list[Said]], name: str) -> None:
+    members = CIRCLES[name]
+    for rank, it in enumerate(by_name[name]):
+        assert (it["code"], it["ranks"]) == (("MISMATCH", members) if rank in members else ("", []))
