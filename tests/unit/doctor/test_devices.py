@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.jobs import NOW, WORLD, call, elsewhere, frame, history, job, main_thread, waiting
+from tests.support.jobs import NOW, WORLD, elsewhere, frame, history, job, main_thread, waiting
 
 from rankbridge_server.core.processes import GONE
 from rankbridge_server.doctor import flight_recorder
