@@ -30,18 +30,15 @@ def part_of(call: NextCall, groups: GlooGroups) -> bytes:
     first = tensors[0]
     if len(call.ranks) * first.numel() * first.element_size() > carried.MOST_BYTES:
         return b""
-    # What was asked for before a barrier, Gloo waits for.
-    if call.kind == "barrier" and not groups.are_quiet(call):
-        return b""
     # What Gloo does not take, or might not, it is to refuse itself.
     if str(first.dtype) not in TYPES or not all(map(is_plain, tensors)) or not groups.have(call):
         return b""
-    return kind.part(call, tensors)
+    return kind.part(call, tensors, groups)
 
 
 def is_carried(call: NextCall, parts: Sequence[bytes]) -> bool:
     """Whether a call is, of which these are the parts of all members: all of them say the same."""
-    return bool(parts) and all(parts) and (call.kind != "all_to_all_single" or len(set(map(len, parts))) == 1)
+    return bool(parts) and all(parts) and _KINDS[call.kind].do_fit(parts)
 
 
 def give(call: NextCall, parts: Sequence[bytes]) -> list[Any]:
@@ -59,9 +56,13 @@ class _Kind(ABC):
     def tensors(self, call: NextCall) -> Sequence[Any]:
         """What this rank reads and writes, first what is as large on all members. Empty: the call is not carried."""
 
-    def part(self, call: NextCall, tensors: Sequence[Any]) -> bytes:
-        """What this rank brings."""
+    def part(self, call: NextCall, tensors: Sequence[Any], groups: GlooGroups) -> bytes:
+        """What this rank brings; empty: the call is not carried."""
         return content_of(tensors[0])
+
+    def do_fit(self, parts: Sequence[bytes]) -> bool:
+        """Whether a result can be made of these parts of all members."""
+        return True
 
     @abstractmethod
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
@@ -100,7 +101,7 @@ class _Broadcast(_Kind):
         tensors = call.argument("tensors")
         return tensors if len(tensors) == 1 and _has_root(call) else ()
 
-    def part(self, call: NextCall, tensors: Sequence[Any]) -> bytes:
+    def part(self, call: NextCall, tensors: Sequence[Any], groups: GlooGroups) -> bytes:
         return content_of(tensors[0]) if _is_root(call) else _NOTHING
 
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
@@ -150,7 +151,7 @@ class _Scatter(_Kind):
             return ()
         return _each_alike(outputs, call.argument("input_tensors"), call) if _is_root(call) else outputs
 
-    def part(self, call: NextCall, tensors: Sequence[Any]) -> bytes:
+    def part(self, call: NextCall, tensors: Sequence[Any], groups: GlooGroups) -> bytes:
         return b"".join(map(content_of, tensors[1:])) if _is_root(call) else _NOTHING
 
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
@@ -167,6 +168,9 @@ class _AllToAllSingle(_Kind):
         is_even = whole.dim() > 0 and whole.shape == output.shape and whole.shape[0] % len(call.ranks) == 0
         return [whole, output] if is_even and whole.dtype is output.dtype else ()
 
+    def do_fit(self, parts: Sequence[bytes]) -> bool:
+        return len(set(map(len, parts))) == 1
+
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
         output = call.argument("output")
         fill(output, b"".join(_slice(part, call) for part in parts))
@@ -178,8 +182,9 @@ class _Barrier(_Kind):
         # It has nothing in it, and says which backend is meant.
         return [call.argument("tensor")]
 
-    def part(self, call: NextCall, tensors: Sequence[Any]) -> bytes:
-        return _NOTHING
+    def part(self, call: NextCall, tensors: Sequence[Any], groups: GlooGroups) -> bytes:
+        # What was asked for before a barrier, Gloo waits for.
+        return _NOTHING if groups.are_quiet(call) else b""
 
     def give(self, call: NextCall, parts: Sequence[bytes]) -> list[Any]:
         return []
