@@ -6,22 +6,26 @@ import fcntl
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S
-from tests.support.processes import watched
+from tests.support.processes import stop, watched
 from tests.support.waiting import until
 
 import rankbridge
 
 END_TIMEOUT_S = 60
+# Of Linux 6.3 and later; Python has no name for it.
+IP_LOCAL_PORT_RANGE = 51
 
 
 class Started:
@@ -95,6 +99,47 @@ def test_a_stopped_rank_is_suspected_before_it_ends() -> None:
         assert gang.next() == {"event": "suspected", "rank": 1, "pid": ranks[1]["pid"]}
         assert gang.next()["event"] == "exited"
         assert gang.next()["event"] == "replaced"
+
+
+@contextmanager
+def unreplaced(gang: Started, rank: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Kills a rank; gives the TCP address that it had, while no other process has taken its place."""
+    host, port = rank["endpoints"][1].rsplit(":", 1)
+    stop(gang.process.pid)
+    try:
+        with watched([rank["pid"]]) as killed:
+            os.kill(rank["pid"], signal.SIGKILL)
+            assert killed.alive_after(END_TIMEOUT_S) == []
+        yield host, int(port)
+    finally:
+        gang.process.send_signal(signal.SIGCONT)
+
+
+def connect(taker: socket.socket, server: socket.socket) -> None:
+    taker.connect(server.getsockname())
+
+
+def listen(taker: socket.socket, server: socket.socket) -> None:
+    taker.bind(("127.0.0.1", 0))
+    taker.listen()
+
+
+@pytest.mark.parametrize("take", [connect, listen])
+def test_who_asks_for_any_port_does_not_get_that_of_a_dead_rank(
+    take: Callable[[socket.socket, socket.socket], None],
+) -> None:
+    with started(["--size", "2"]) as gang, socket.create_server(("127.0.0.1", 0)) as server:
+        gang.next()
+        ranks = gang.next()["ranks"]
+        with socket.socket() as taker:
+            with unreplaced(gang, ranks[1]) as (_, port), suppress(OSError):
+                # The ports of which the system chooses one. An older one chooses any, and then this proves nothing.
+                taker.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("=I", port << 16 | port))
+                take(taker, server)
+            assert gang.next()["event"] == "exited"
+            replaced = gang.next()
+        assert (replaced["event"], replaced["rank"]) == ("replaced", 1)
+        assert replaced["endpoints"] == ranks[1]["endpoints"]
 
 
 def test_ranks_that_are_not_replaced_are_told_until_the_last() -> None:

@@ -45,10 +45,10 @@ class Started:
     generation: int
 
 
-RunRank = Callable[[int, list[str], Line], None]
+RunRank = Callable[[int, Line], None]
 """The body of a rank's process: serves the rank until the agent is gone, which is at the other end of the line.
 
-The endpoints are those of the rank that it replaces, or none.
+It serves at the same endpoints each time.
 """
 
 
@@ -123,7 +123,7 @@ class Agent:
         """
         deadline = time.monotonic() + timeout
         for rank in range(self._size):
-            self._children.append(self._fork(rank, []))
+            self._children.append(self._fork(rank))
         if self._helper:
             self._helper.forked()
         for child in self._children:
@@ -164,8 +164,8 @@ class Agent:
                     self._handle(key.data, watcher)
         return "every rank has exited"
 
-    def _fork(self, rank: int, endpoints: list[str]) -> Child:
-        return fork(rank, partial(self._run, rank, endpoints), self._children)
+    def _fork(self, rank: int) -> Child:
+        return fork(rank, partial(self._run, rank), self._children)
 
     def _watch_child(self, child: Child) -> None:
         self._selector.register(child.pidfd, selectors.EVENT_READ, (child, False))
@@ -208,7 +208,7 @@ class Agent:
         replaced = self._replace and child.serves
         watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served", replaced)
         if replaced:
-            replacement = self._fork(child.rank, self._endpoints[child.rank])
+            replacement = self._fork(child.rank)
             self._children[child.rank] = replacement
             self._watch_child(replacement)
 

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -16,6 +16,7 @@ import click
 from ..agent.agent import Agent, Interrupted, StartError
 from ..agent.messages import Line
 from ..agent.pmi import Pmi
+from ..agent.ports import HeldPort, held_ports
 from ..core.rank import Identity
 from ..core.tokens import Tokens
 from ..job.loading import LoadError, load
@@ -80,8 +81,8 @@ def run(options: Options) -> int:
         what = "importing gRPC" if options.backend == "fake" else "importing torch and gRPC"
         with report.progress(what), server_extra():
             _import_for_ranks(options.backend, options.preload)
-        with runtime_dir() as directory:
-            reason = _up(options, report, tls, tokens, directory)
+        with runtime_dir() as directory, _ports(options) as ports:
+            reason = _up(options, report, tls, tokens, directory, ports)
     except (LoadError, NoMpi, NoNccl, NoServer, NotServed, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
@@ -122,19 +123,30 @@ def _can_close(fd: int) -> bool:
     return True
 
 
+def _replaces(options: Options) -> bool:
+    # Ranks on the fake backend share one process: no survivor is left for a replacement.
+    return options.on_rank_exit != "leave" and options.backend not in ("fake", "mpi")
+
+
+def _ports(options: Options) -> AbstractContextManager[Sequence[HeldPort]]:
+    """The TCP ports of ranks that others may replace: one for each, else none."""
+    return held_ports(options.size if _replaces(options) else 0)
+
+
 def _up(
     options: Options,
     report: Report,
     tls: Callable[[], Tls] | None,
     tokens: Callable[[], Tokens] | None,
     directory: Path,
+    ports: Sequence[HeldPort],
 ) -> str:
-    """Start the gang, and stay; returns why it ended. Raises StartError or Interrupted."""
+    """Start the gang, and stay; returns why it ended. `ports`: as of `_ports`. Raises StartError or Interrupted."""
     limits = limits_of(options)
 
-    def settings(rank: int, endpoints: list[str]) -> RankSettings:
+    def settings(rank: int) -> RankSettings:
         return RankSettings(
-            listen=tuple(endpoints) or (f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
+            listen=(f"unix:{directory}/rank-{rank}", str(ports[rank].address) if ports else "127.0.0.1:0"),
             links=f"unix:{directory}/links-{rank}",
             tls=tls,
             tokens=tokens,
@@ -153,33 +165,34 @@ def _up(
         )
 
     fake = options.backend == "fake"
-    # Ranks on the fake backend share one process: no survivor is left for a replacement.
-    replace = options.on_rank_exit != "leave" and options.backend not in ("fake", "mpi")
     pmi = Pmi(options.size) if options.backend == "mpi" else None
 
-    def run_rank(rank: int, endpoints: list[str], line: Line) -> None:
+    def run_rank(rank: int, line: Line) -> None:
         from . import rank_process
 
+        # What the user's code forks must not hold them when the agent is gone.
+        for port in ports:
+            port.close()
         if fake:
-            rank_process.run_fake_gang(options.size, lambda rank: settings(rank, []), line)
+            rank_process.run_fake_gang(options.size, settings, line)
             return
         identity = Identity(
             rank, options.size, local_rank=rank, fs_local_rank=rank, local_world_size=options.size
         )
         if pmi is not None:
             pmi.enter(rank)
-            rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)
+            rank_process.run_mpi_rank(identity, settings(rank), line)
         elif options.backend == "nccl":
-            rank_process.run_nccl_rank(identity, settings(rank, endpoints), options.max_bytes, line)
+            rank_process.run_nccl_rank(identity, settings(rank), options.max_bytes, line)
         elif others.is_one(options.backend):
-            rank_process.run_others_rank(identity, settings(rank, endpoints), options.backend, line)
+            rank_process.run_others_rank(identity, settings(rank), options.backend, line)
         else:
-            rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
+            rank_process.run_gloo_rank(identity, settings(rank), line)
 
     agent = Agent(
         1 if fake else options.size,
         run_rank,
-        replace=replace,
+        replace=_replaces(options),
         watch_stdin=options.exit_on_stdin_close,
         helper=pmi,
     )
