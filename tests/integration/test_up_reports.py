@@ -142,6 +142,38 @@ def test_who_asks_for_any_port_does_not_get_that_of_a_dead_rank(
         assert replaced["endpoints"] == ranks[1]["endpoints"]
 
 
+def test_a_replacement_that_could_not_serve_is_followed_by_another() -> None:
+    with started(["--size", "2"]) as gang, ExitStack() as stack:
+        gang.next()
+        ranks = gang.next()["ranks"]
+        with unreplaced(gang, ranks[1]) as freed:
+            # It lets others bind there, as a rank does, and listens before they can.
+            taking = stack.enter_context(socket.create_server(freed))
+        assert gang.next()["how"] == "killed by SIGKILL"
+        for _ in range(2):
+            failed = gang.next()
+            assert (failed["event"], failed["rank"], failed["replaced"]) == ("exited", 1, True)
+            assert failed["how"] == "exited with status 1 before it served"
+        taking.close()
+        # One more may have met it.
+        while (event := gang.next())["event"] == "exited":
+            assert event["replaced"]
+        assert event["event"] == "replaced"
+        assert event["endpoints"] == ranks[1]["endpoints"]
+
+
+def test_when_no_process_is_left_that_could_serve_the_gang_ends() -> None:
+    with started(["--size", "1"]) as gang, ExitStack() as stack:
+        gang.next()
+        (rank,) = gang.next()["ranks"]
+        with unreplaced(gang, rank) as freed:
+            stack.enter_context(socket.create_server(freed))
+        killed, failed, ended = gang.rest()
+        assert (killed["replaced"], failed["replaced"]) == (True, False)
+        assert ended == {"event": "ended", "reason": "every rank has exited"}
+        assert gang.process.wait(END_TIMEOUT_S) == 1
+
+
 def test_ranks_that_are_not_replaced_are_told_until_the_last() -> None:
     with started(["--size", "2", "--on-rank-exit", "leave"]) as gang:
         gang.next()

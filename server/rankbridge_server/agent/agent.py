@@ -21,6 +21,9 @@ _STOP_GRACE_S = 3.0
 # How long a rank may take to answer a ping; on a busy host that is seconds.
 _PING_TIMEOUT_S = 5.0
 _LOOK_S = 1.0
+# Before the process after one that ended before it served, which the next one may do, too; twice as long each time.
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,7 +62,7 @@ class Watcher(Protocol):
         """The agent kills this process: other ranks have lost it, and it is stopped or does not answer."""
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
-        """A rank's process has ended. `replaced`: the agent has forked another in its place."""
+        """A rank's process has ended. `replaced`: the agent forks another; after a pause, if this one never served."""
 
     def formed(self, generation: int) -> None:
         """A generation was formed. Each of its ranks reports it."""
@@ -72,8 +75,8 @@ class Agent:
     """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
 
     `replace`: a new process takes the place, and the endpoints, of a rank that ends, or that is stopped when others
-    have lost it. `helper`: the PMI server of the ranks that `start` forks, not of their replacements. While the agent
-    is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
+    have lost it, as long as any is left. `helper`: the PMI server of the ranks that `start` forks, not of their
+    replacements. While the agent is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
     """
 
     def __init__(
@@ -87,6 +90,9 @@ class Agent:
         self._children: list[Child] = []
         self._endpoints: list[list[str]] = []
         self._pinged: dict[int, float] = {}
+        # By rank: when its next process is to be forked, and the pause before it.
+        self._due: dict[int, float] = {}
+        self._pauses: dict[int, float] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
         self._old_handlers: dict[signal.Signals, object] = {}
@@ -144,7 +150,7 @@ class Agent:
         Raises Interrupted on a signal.
         """
         while any(not child.exit for child in self._children):
-            patience = self._until_next_ping()
+            patience = self._until_next()
             if look is not None:
                 look()
                 patience = min(_LOOK_S, patience or _LOOK_S) if patience != 0.0 else 0.0
@@ -162,6 +168,7 @@ class Agent:
                     self._helper.serve()
                 else:
                     self._handle(key.data, watcher)
+            self._fork_due()
         return "every rank has exited"
 
     def _fork(self, rank: int) -> Child:
@@ -195,6 +202,7 @@ class Agent:
             watcher.formed(message.generation)
         elif isinstance(message, Ready):
             child.serves = True
+            self._pauses.pop(child.rank, None)
             self._endpoints[child.rank] = message.endpoints
             watcher.replaced(child.rank, child.pid, message.endpoints)
 
@@ -204,13 +212,23 @@ class Agent:
             self._selector.unregister(child.line)
         self._pinged.pop(child.rank, None)
         how = child.reap()
-        # A process that failed before it served would fail again.
-        replaced = self._replace and child.serves
+        # What keeps new ones from serving is better left to whoever starts the gang, once no rank is left.
+        replaced = self._replace and (child.serves or any(not it.exit for it in self._children))
         watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served", replaced)
         if replaced:
-            replacement = self._fork(child.rank)
-            self._children[child.rank] = replacement
-            self._watch_child(replacement)
+            self._due[child.rank] = time.monotonic() + (0.0 if child.serves else self._pause(child.rank))
+
+    def _pause(self, rank: int) -> float:
+        pause = self._pauses.get(rank, _FIRST_PAUSE_S)
+        self._pauses[rank] = min(2 * pause, _LONGEST_PAUSE_S)
+        return pause
+
+    def _fork_due(self) -> None:
+        now = time.monotonic()
+        for rank in [rank for rank, due in self._due.items() if due <= now]:
+            del self._due[rank]
+            self._children[rank] = self._fork(rank)
+            self._watch_child(self._children[rank])
 
     def _ping_all(self) -> None:
         if not self._replace:
@@ -221,8 +239,8 @@ class Agent:
                 self._pinged[child.rank] = 0.0 if child.stopped() else due
                 child.line.try_send(Ping())
 
-    def _until_next_ping(self) -> float | None:
-        due = min(self._pinged.values(), default=None)
+    def _until_next(self) -> float | None:
+        due = min([*self._pinged.values(), *self._due.values()], default=None)
         return None if due is None else max(0.0, due - time.monotonic())
 
     def _kill_silent(self, watcher: Watcher) -> None:
