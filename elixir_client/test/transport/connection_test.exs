@@ -6,7 +6,8 @@ defmodule RankBridge.Transport.ConnectionTest do
   import RankBridge.Test.FakeServer
 
   alias RankBridge.Transport
-  alias RankBridge.Transport.HTTP2.Frame
+  alias RankBridge.Transport.HTTP2.{Connection, Frame, Writer}
+  alias RankBridge.Transport.Target
 
   @path "/test.Test/Echo"
   @max_concurrent_streams 3
@@ -64,6 +65,24 @@ defmodule RankBridge.Transport.ConnectionTest do
       assert (System.monotonic_time(:millisecond) - started) in 190..1_500
     end
 
+    test "fails no sooner than its channel can hear why" do
+      connection = connection("unix:/nowhere/at/all.sock", self())
+      # Whatever it does by itself is done before it answers.
+      _state = :sys.get_state(connection)
+      monitor = Process.monitor(connection)
+      send(connection, :connect)
+      assert_receive {:DOWN, ^monitor, :process, ^connection, {:shutdown, why}}
+      assert why =~ "no such file or directory"
+    end
+
+    test "ends with a channel that has not begun it", context do
+      channel = spawn(fn -> receive do: (:end -> :ok) end)
+      connection = connection(context.target, channel)
+      monitor = Process.monitor(connection)
+      send(channel, :end)
+      assert_receive {:DOWN, ^monitor, :process, ^connection, {:shutdown, _why}}
+    end
+
     test "with a server of another protocol is refused", context do
       {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
       call = unary(channel)
@@ -89,6 +108,20 @@ defmodule RankBridge.Transport.ConnectionTest do
 
       assert message =~ "keepalive"
     end
+  end
+
+  defp connection(target, channel) do
+    {:ok, target} = Target.parse(target)
+
+    arguments = %{
+      channel: channel,
+      table: :ets.new(:current, [:public]),
+      target: target,
+      opts: [connect_timeout: 5_000],
+      writer: start_supervised!({Writer, []})
+    }
+
+    start_supervised!({Connection, arguments})
   end
 
   describe "a host with several addresses" do

@@ -209,6 +209,8 @@ defmodule RankBridge.Transport.HTTP2.Channel do
     {:ok, writer} = start_child(Writer, state)
     {:ok, pid} = start_child({Connection, connection(state, writer)}, state)
     connections = Map.put(state.connections, Process.monitor(pid), pid)
+    # Not before it is monitored: of one that has failed by then, the monitor would not say why.
+    send(pid, :connect)
     %{state | connecting: pid, attempt: state.attempt + 1, connections: connections}
   end
 

@@ -41,8 +41,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   ]
 
   @doc """
-  Starts connecting on behalf of a channel. `table` holds `{:current, pid}` while new calls may go to a connection, which takes
-  itself out. Options: those of `RankBridge.Transport.connect/2`. `writer` ends with the connection.
+  Starts a connection of a channel, which connects when the channel sends it `:connect`. `table` holds `{:current, pid}` while
+  new calls may go to a connection, which takes itself out. Options: those of `RankBridge.Transport.connect/2`. `writer` ends
+  with the connection.
   """
   @spec start_link(%{
           channel: pid(),
@@ -57,11 +58,11 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   def init(arguments) do
     Process.link(arguments.writer)
     Process.monitor(arguments.channel)
-    {:ok, struct!(__MODULE__, arguments), {:continue, :connect}}
+    {:ok, struct!(__MODULE__, arguments)}
   end
 
   @impl GenServer
-  def handle_continue(:connect, %{opts: opts} = state) do
+  def handle_info(:connect, %{opts: opts} = state) do
     timeout = opts[:connect_timeout]
     started = now()
 
@@ -89,7 +90,12 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     end
   end
 
-  @impl GenServer
+  def handle_info(
+        {:DOWN, _monitor, :process, channel, _why},
+        %{channel: channel, socket: nil} = state
+      ),
+      do: {:stop, {:shutdown, "the channel was closed"}, state}
+
   def handle_info({:open, ref, request}, %{protocol: protocol} = state) do
     monitor = Process.monitor(request.caller)
     calls = Map.put(state.calls, ref, {monitor, deadline_timer(ref, request.deadline)})
