@@ -54,7 +54,9 @@ defmodule RankBridge.Gang.KillsTest do
       receive do: (:go_on -> :ok)
     end
 
-    gang = start(__MODULE__.Pending, handle_rank_lost: held)
+    # The agent would kill a stopped rank that others have lost, for its silence.
+    patient = ["--heartbeat-misses", "300"]
+    gang = start(__MODULE__.Pending, handle_rank_lost: held, arguments: patient)
     refs = RankBridge.put!(gang, for(_rank <- 0..3, do: [1.0]))
     killed = pid(gang, 2)
 
