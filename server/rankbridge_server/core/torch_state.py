@@ -37,13 +37,13 @@ def torch_state(thread: int) -> dict[str, object]:
         found["calling"] = _calling(thread)
         found["arguments"] = _arguments(thread)
         c10d = sys.modules.get("torch._C._distributed_c10d")
+        backends = _backends(found)
+        # What goes by NCCL is in a recorder of its own, which torch has had for longer.
+        if c10d is not None and hasattr(c10d, "_dump_nccl_trace_json") and "nccl" in "".join(backends):
+            found["device_trace"] = json.loads(c10d._dump_nccl_trace_json(True, False))
         if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
-            trace = c10d._dump_fr_trace_json(True, False)
-            found["trace"] = json.loads(trace)
-            # What goes by NCCL is in a recorder of its own.
-            if hasattr(c10d, "_dump_nccl_trace_json") and _has_nccl(found):
-                found["device_trace"] = json.loads(c10d._dump_nccl_trace_json(True, False))
-        elif c10d is not None:
+            found["trace"] = json.loads(c10d._dump_fr_trace_json(True, False))
+        elif c10d is not None and ("device_trace" not in found or backends != {"nccl"}):
             found["trouble"] = "this torch has no flight recorder that can be read"
     except BaseException as error:
         found["trouble"] = repr(error)
@@ -62,9 +62,9 @@ def write_torch_state(path: str) -> None:
     os.rename(path + ".part", path)
 
 
-def _has_nccl(found: dict[str, object]) -> bool:
+def _backends(found: dict[str, object]) -> set[str]:
     groups = found.get("groups")
-    return isinstance(groups, dict) and any("nccl" in it["backend"] for it in groups.values())
+    return {it["backend"] for it in groups.values()} if isinstance(groups, dict) else set()
 
 
 def _calling(thread: int) -> str:

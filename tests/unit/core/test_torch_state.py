@@ -4,6 +4,11 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 from rankbridge_server.core.torch_state import torch_state, write_torch_state
 
@@ -48,6 +53,35 @@ def test_peer_and_tag_of_the_call_that_a_thread_is_in_are_said() -> None:
 def test_values_that_are_no_whole_numbers_are_not_kept() -> None:
     found = in_call("def call(work, src, tag=0):\n    tag = 'x'\n    work.wait()\n")
     assert found["arguments"] == {"src": 3}
+
+
+@pytest.mark.parametrize(
+    ("backend", "recorders", "has", "trouble"),
+    [
+        ("gloo", ("fr", "nccl"), {"trace"}, False),
+        ("nccl", ("fr", "nccl"), {"trace", "device_trace"}, False),
+        ("cpu:gloo,cuda:nccl", ("fr", "nccl"), {"trace", "device_trace"}, False),
+        ("nccl", ("nccl",), {"device_trace"}, False),
+        ("cpu:gloo,cuda:nccl", ("nccl",), {"device_trace"}, True),
+        ("gloo", ("nccl",), set(), True),
+    ],
+)
+def test_the_recorders_of_the_backends_are_read(
+    monkeypatch: pytest.MonkeyPatch, backend: str, recorders: tuple[str, ...], has: set[str], trouble: bool
+) -> None:
+    group = SimpleNamespace(group_desc="default_pg")
+    names, ranks, where = {id(group): "0"}, {id(group): {0: 0}}, {id(group): (backend, None)}
+    world = SimpleNamespace(pg_names=names, pg_group_ranks=ranks, pg_map=where, default_pg=None)
+    monkeypatch.setattr(dist.distributed_c10d, "_world", world)
+    for it in ("fr", "nccl"):
+        name = f"_dump_{it}_trace_json"
+        if it in recorders:
+            monkeypatch.setattr(c10d, name, lambda *_: '{"entries": []}', raising=False)
+        else:
+            monkeypatch.delattr(c10d, name, raising=False)
+    found = torch_state(threading.get_ident())
+    assert {it for it in found if it.endswith("trace")} == has
+    assert ("trouble" in found) is trouble
 
 
 def test_it_is_written_whole(tmp_path: Path) -> None:

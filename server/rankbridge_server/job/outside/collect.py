@@ -122,7 +122,8 @@ def _rank(
     if content is not None:
         try:
             groups, calls = flight_recorder.known(content)
-            source = "flight recorder" if "trace" in content else ""
+            has_all = "trace" in content or ("device_trace" in content and "trouble" not in content)
+            source = "flight recorder" if has_all else ""
             begun = content.get("rank") is not None
         except flight_recorder.BadTrace as error:
             notes.append(f"rank {second.found.rank}: {error}")
