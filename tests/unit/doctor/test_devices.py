@@ -50,6 +50,27 @@ def test_who_has_not_called_is_named_wherever_the_others_wait(
     assert (verdict.call, verdict.culprits[0].condition) == ("all_reduce world#9", how)
 
 
+def asked(rank: RankEvidence, open_: int) -> RankEvidence:
+    """The same rank of a job that nobody prepared. By torch's recorder, calls from this number on are not done."""
+    calls = tuple(replace(it, done=it.number < open_, returned_at=None) for it in rank.calls)
+    return replace(rank, source="flight recorder", calls=calls)
+
+
+@pytest.mark.parametrize("how", [Condition.ASLEEP, Condition.SPINNING], ids=str)
+def test_of_a_job_that_nobody_prepared_the_recorder_says_what_is_done(how: Condition) -> None:
+    before = history(8)
+    late = sleeping(2, before) if how is Condition.ASLEEP else running(2, before, (frame("loop", 3), *ITEM))
+    ranks = [asked(running(it, history(12), ITEM), 9) for it in range(SIZE)]
+    ranks[2] = asked(late, 9)
+    verdict = judge(job(ranks))
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.NEVER_CALLED, [2])
+    assert (verdict.call, verdict.culprits[0].condition) == ("all_reduce world#9", how)
+    # One that is behind and moves is slow at most.
+    moving = [replace(it, called_at=NOW - 0.3 * (8 - it.number)) for it in before]
+    ranks[2] = asked(running(2, moving, ITEM), 9)
+    assert judge(job(ranks)).kind is Kind.HEALTHY
+
+
 def test_who_sleeps_and_has_called_is_not_named() -> None:
     ranks = [running(it, history(9), ITEM) for it in range(SIZE)]
     ranks[0], ranks[2] = sleeping(0, history(9)), sleeping(2, history(8))
