@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .absence import waits
 from .evidence import Evidence
+from .patience import patience
 from .verdict import Kind, Side, Verdict
-from .waits import WaitsFor
+from .waits import Waiting, WaitsFor
 from .words import called, group_name, rank_intervals
 
 
@@ -44,10 +45,15 @@ def circle(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | 
 
 def all_came(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """Every member has issued the same call, and it is not done."""
+    ranks = {it.rank: it for it in evidence.ranks}
+
+    def is_long(it: Waiting) -> bool:
+        # A device computes as long as it does in each step.
+        late = ranks[it.rank] if it.call.on_device else None
+        return (it.seconds or 0) >= 2 * patience(evidence, late, patience_s)
+
     stuck = [
-        it
-        for it in graph.waiting
-        if not it.missing and not it.unknown and not it.call.is_p2p and (it.seconds or 0) >= 2 * patience_s
+        it for it in graph.waiting if not it.missing and not it.unknown and not it.call.is_p2p and is_long(it)
     ]
     if not stuck or graph.edges:
         return None

@@ -68,7 +68,7 @@ class WaitsFor:
                 waiting = replace(waiting, unknown=(), missing=self._lacking(waiting.missing, call))
             if waiting.missing or waiting.unknown:
                 lacking[key] = waiting
-            elif waits and (call.done is False or is_last):
+            elif (waits or _may_wait_for_device(rank)) and (call.done is False or is_last):
                 newest[key] = waiting
         return list((newest | lacking).values())
 
@@ -164,6 +164,11 @@ def _is_waiting(rank: RankEvidence) -> bool:
     if rank.waiting_s is not None or not rank.threads or waits_in_collective(rank):
         return True
     return waits_in_torch(rank) or waits_for_device(rank)
+
+
+def _may_wait_for_device(rank: RankEvidence) -> bool:
+    """Whether it uses its CPU at one place after a call on a device, as it does while it waits for the result."""
+    return bool(rank.still) and rank.process.state == "R" and bool(rank.calls) and rank.calls[-1].on_device
 
 
 def _is_one_sided(call: Call) -> bool:

@@ -86,12 +86,21 @@ def test_who_is_behind_and_moves_is_slow_and_no_more() -> None:
     assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.SLOW, [2])
 
 
-@pytest.mark.parametrize(
-    "how", [running, lambda rank, calls, _: sleeping(rank, calls)], ids=["runs", "sleeps"]
-)
-def test_ranks_that_have_called_alike_wait_for_nobody(how: Any) -> None:
-    verdict = judge(job([how(it, history(9), ITEM) for it in range(SIZE)]))
+def test_ranks_that_sleep_and_have_called_alike_wait_for_nobody() -> None:
+    verdict = judge(job([sleeping(it, history(9)) for it in range(SIZE)]))
     assert (verdict.kind, verdict.culprits) == (Kind.HEALTHY, ())
+
+
+@pytest.mark.parametrize("frames", [ITEM, SYNCHRONIZE], ids=["item", "synchronize"])
+@pytest.mark.parametrize(("gap_s", "kind"), [(0.1, Kind.UNKNOWN), (6.0, Kind.HEALTHY)], ids=["long", "usual"])
+def test_when_all_have_called_and_wait_for_their_devices_for_long_nothing_is_certain(
+    frames: tuple[Frame, ...], gap_s: float, kind: Kind
+) -> None:
+    ranks = [running(it, history(9, gap_s=gap_s), frames) for it in range(SIZE)]
+    verdict = judge(job(ranks))
+    assert (verdict.kind, verdict.culprits) == (kind, ())
+    if kind is Kind.UNKNOWN:
+        assert verdict.summary.startswith("all members have called all_reduce world#9, alike")
 
 
 def test_who_has_called_all_and_has_gone_is_not_waited_for() -> None:
