@@ -84,7 +84,7 @@ def groups(rank: int) -> None:
     dist.all_reduce(torch.ones(1), group=pair if rank < 2 else others)
     if rank > 1:
         dist.all_reduce(torch.ones(1), group=dist.new_group([2, 3], use_local_synchronization=True))
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    mesh = init_device_mesh("cuda" if BACKEND == "nccl" else "cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     dist.all_reduce(torch.ones(1), group=mesh.get_group("dp"))
 
 
