@@ -74,7 +74,6 @@ defmodule RankBridge.CaseTest do
     file
   end
 
-  @tag timeout: 120_000
   @tag :tmp_dir
   test "a failure says how the ranks are, and the next test has them as new", %{tmp_dir: folder} do
     ebin = Path.join(Mix.Project.build_path(), "lib/*/ebin")

@@ -3,4 +3,9 @@ RankBridge.Test.Telemetry.load_first()
 
 # Most tests keep processes of the ranks busy, too: twice as many at once, the default, take no less time.
 # What is awaited comes late where other tests keep all cores busy.
-ExUnit.start(max_cases: System.schedulers_online(), assert_receive_timeout: 5_000)
+# The timeout of a test is for what hangs.
+ExUnit.start(
+  max_cases: System.schedulers_online(),
+  assert_receive_timeout: 5_000,
+  timeout: 240_000
+)

@@ -47,7 +47,7 @@ defmodule RankBridge.Gang.StartingTest do
     assert {:error, %Error{reason: :deadline_exceeded, indefinite: false}} =
              RankBridge.barrier(gang, timeout: 1)
 
-    assert RankBridge.barrier(gang) == :ok
+    assert RankBridge.barrier(gang, timeout: 60_000) == :ok
     assert RankBridge.await_ready(gang) == :ok
   end
 

@@ -420,7 +420,7 @@ defmodule RankBridge.LivePartsTest do
   end
 
   defp streams?(server), do: :sys.get_state(server).stream.call != nil
-  defp reasons(error), do: for({_rank, it} <- error.outcomes, do: it.reason)
+  defp reasons(error), do: for({_rank, %Error{reason: reason}} <- error.outcomes, do: reason)
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result
 
