@@ -5,6 +5,8 @@ A rank asks itself; into a job that nobody prepared, `rankbridge doctor` brings 
 
 from __future__ import annotations
 
+from typing import Any
+
 _ARGUMENTS = ("src", "dst", "tag", "group_src", "group_dst")
 
 
@@ -39,8 +41,9 @@ def torch_state(thread: int) -> dict[str, object]:
         c10d = sys.modules.get("torch._C._distributed_c10d")
         backends = _backends(found)
         # What goes by NCCL is in a recorder of its own, which torch has had for longer.
-        if c10d is not None and hasattr(c10d, "_dump_nccl_trace_json") and "nccl" in "".join(backends):
-            found["device_trace"] = json.loads(c10d._dump_nccl_trace_json(True, False))
+        cudart = _cudart() if "nccl" in "".join(backends) else None
+        if cudart is not None and hasattr(c10d, "_dump_nccl_trace_json"):
+            found["device_trace"] = _device_trace(c10d, cudart)
         if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
             found["trace"] = json.loads(c10d._dump_fr_trace_json(True, False))
         elif c10d is not None and ("device_trace" not in found or backends != {"nccl"}):
@@ -60,6 +63,30 @@ def write_torch_state(path: str) -> None:
     with open(path + ".part", "w") as file:
         json.dump(found, file)
     os.rename(path + ".part", path)
+
+
+def _cudart() -> Any:
+    """CUDA's runtime in this process; None: it has none."""
+    import ctypes
+
+    with open("/proc/self/maps") as maps:
+        paths = sorted(it.split(maxsplit=5)[-1].strip() for it in maps if "/libcudart.so" in it)
+    return ctypes.CDLL(paths[0]) if paths else None
+
+
+def _device_trace(c10d: Any, cudart: Any) -> object:
+    """What NCCL's recorder has."""
+    import ctypes
+    import json
+
+    # It asks events of the device. While another thread captures a graph, that would spoil the capture, unless this
+    # thread's mode is "relaxed", which is 2.
+    mode = ctypes.c_int(2)
+    cudart.cudaThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    try:
+        return json.loads(c10d._dump_nccl_trace_json(True, False))
+    finally:
+        cudart.cudaThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
 
 def _backends(found: dict[str, object]) -> set[str]:

@@ -1,15 +1,18 @@
 """What a process says of torch.distributed in it."""
 
+import ctypes
 import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
+from rankbridge_server.core import torch_state as module
 from rankbridge_server.core.torch_state import torch_state, write_torch_state
 
 C10D = "/site-packages/torch/distributed/distributed_c10d.py"
@@ -69,6 +72,16 @@ def test_values_that_are_no_whole_numbers_are_not_kept() -> None:
 def test_the_recorders_of_the_backends_are_read(
     monkeypatch: pytest.MonkeyPatch, backend: str, recorders: tuple[str, ...], has: set[str], trouble: bool
 ) -> None:
+    modes: list[int] = []
+
+    def exchange(mode: Any) -> int:
+        given = ctypes.cast(mode, ctypes.POINTER(ctypes.c_int)).contents
+        modes.append(given.value)
+        given.value = 1
+        return 0
+
+    cudart = SimpleNamespace(cudaThreadExchangeStreamCaptureMode=exchange)
+    monkeypatch.setattr(module, "_cudart", lambda: cudart)
     group = SimpleNamespace(group_desc="default_pg")
     names, ranks, where = {id(group): "0"}, {id(group): {0: 0}}, {id(group): (backend, None)}
     world = SimpleNamespace(pg_names=names, pg_group_ranks=ranks, pg_map=where, default_pg=None)
@@ -82,6 +95,8 @@ def test_the_recorders_of_the_backends_are_read(
     found = torch_state(threading.get_ident())
     assert {it for it in found if it.endswith("trace")} == has
     assert ("trouble" in found) is trouble
+    # Relaxed, and back to what it was.
+    assert modes == ([2, 1] if "device_trace" in has else [])
 
 
 def test_it_is_written_whole(tmp_path: Path) -> None:
