@@ -7,7 +7,7 @@ from tests.integration import test_guard
 from tests.integration.test_guard import (
     SIZE,
     Said,
-    run,
+    said_by_name,
     test_all_ranks_hear_both_sides_and_the_line_at_once,
     test_who_has_not_come_is_named_with_its_line,
 )
@@ -30,11 +30,9 @@ CIRCLES = {"crossed": [0, 1], "circle": [0, 1, 2]}
 
 @pytest.fixture(scope="module")
 def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Said]]:
-    """What each rank said of each thing, all in one job."""
+    """Of what is guarded here."""
     names = (*AGREE, *DISAGREE, "twice")
-    said = run(tmp_path_factory.mktemp("guarded"), ",".join(names), GUARDED_BACKEND="nccl")
-    assert [[it["what"] for it in each] for each in said] == [list(names)] * SIZE
-    return {name: [each[place] for each in said] for place, name in enumerate(names)}
+    return said_by_name(tmp_path_factory.mktemp("guarded"), names, GUARDED_BACKEND="nccl")
 
 
 @pytest.mark.parametrize("name", [*AGREE, *DISAGREE, "twice"])

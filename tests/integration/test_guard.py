@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,17 @@ def run(folder: Path, what: str, **environment: str) -> list[list[Said]]:
     return said
 
 
-@pytest.fixture(scope="module")
-def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Said]]:
+def said_by_name(folder: Path, names: Sequence[str], **environment: str) -> dict[str, list[Said]]:
     """What each rank said of each thing that leaves all ranks where they are, all in one job."""
-    names = (*AGREE, *DISAGREE, "twice")
-    said = run(tmp_path_factory.mktemp("guarded"), ",".join(names))
+    said = run(folder, ",".join(names), **environment)
     assert [[it["what"] for it in each] for each in said] == [list(names)] * SIZE
     return {name: [each[place] for each in said] for place, name in enumerate(names)}
+
+
+@pytest.fixture(scope="module")
+def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Said]]:
+    """Of all."""
+    return said_by_name(tmp_path_factory.mktemp("guarded"), (*AGREE, *DISAGREE, "twice"))
 
 
 @pytest.mark.parametrize("name", [*AGREE, *DISAGREE, "twice"])
