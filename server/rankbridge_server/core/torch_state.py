@@ -41,10 +41,13 @@ def torch_state(thread: int) -> dict[str, object]:
         c10d = sys.modules.get("torch._C._distributed_c10d")
         backends = _backends(found)
         # What goes by NCCL is in a recorder of its own, which torch has had for longer.
-        cudart = _cudart() if "nccl" in "".join(backends) else None
+        has_nccl = "nccl" in "".join(backends)
+        cudart = _cudart() if has_nccl else None
         if cudart is not None and hasattr(c10d, "_dump_nccl_trace_json"):
             found["device_trace"] = _device_trace(c10d, cudart)
-        if c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
+        if has_nccl and "device_trace" not in found:
+            found["trouble"] = "torch's recorder of NCCL cannot be read in this process"
+        elif c10d is not None and hasattr(c10d, "_dump_fr_trace_json"):
             found["trace"] = json.loads(c10d._dump_fr_trace_json(True, False))
         elif c10d is not None and ("device_trace" not in found or backends != {"nccl"}):
             found["trouble"] = "this torch has no flight recorder that can be read"

@@ -67,6 +67,9 @@ def test_values_that_are_no_whole_numbers_are_not_kept() -> None:
         ("nccl", ("nccl",), {"device_trace"}, False),
         ("cpu:gloo,cuda:nccl", ("nccl",), {"device_trace"}, True),
         ("gloo", ("nccl",), set(), True),
+        # Without what goes by NCCL, a rank that waits in it would seem to be idle.
+        ("nccl", ("fr",), set(), True),
+        ("cpu:gloo,cuda:nccl", ("fr",), set(), True),
     ],
 )
 def test_the_recorders_of_the_backends_are_read(
