@@ -294,6 +294,31 @@ defmodule RankBridge.Gang.LossesTest do
     nothing_more(context)
   end
 
+  test "what happens while a watch is not there is told by the next, and nothing twice",
+       context do
+    gang = start(context, on_rank_lost: :replace)
+    supervisor = GangChildren.pid(gang, :watchers)
+    watches = Task.Supervisor.children(supervisor)
+    # None takes a watch's place until the supervisor goes on.
+    :ok = :sys.suspend(supervisor)
+    monitors = for pid <- watches, do: Process.monitor(pid)
+    for pid <- watches, do: Process.exit(pid, :kill)
+    for monitor <- monitors, do: assert_receive({:DOWN, ^monitor, :process, _pid, _reason}, @soon)
+
+    error = %V1.Error{code: :ERROR_CODE_MISMATCH, message: "sides", operation_id: "meanwhile"}
+    WatchedRanks.report(context.ranks, 0, {:mismatch, error})
+    WatchedRanks.lose(context.ranks, [1])
+    WatchedRanks.replace(context.ranks, 1)
+    :ok = :sys.resume(supervisor)
+
+    assert_receive {:rank_bridge, _gang, %Event{operation_id: "meanwhile"}}, @soon
+    assert_lost(1)
+    called()
+    assert_formed(2)
+    await_watched(context.ranks)
+    nothing_more(context)
+  end
+
   test "all ranks at once", context do
     gang = start(context, on_rank_lost: :replace)
     WatchedRanks.lose(context.ranks, [0, 1, 2])
