@@ -199,12 +199,15 @@ class Injector:
     def _cancel(self, rank: int) -> None:
         """Withdraws a rank's call as soon as the rank has it. Raises UnknownOperationError: the step ended before."""
         while True:
+            # A call may come, and the step end, between two questions: what decides is asked after the end.
+            is_over = self._over.is_set()
             try:
                 self._gang.client[rank].cancel(self._operation_id)
                 return
             except UnknownOperationError:
-                if self._over.wait(_POLL_S):
+                if is_over:
                     raise
+                self._over.wait(_POLL_S)
 
     def _slow(self, pids: Sequence[int]) -> None:
         while not self._over.wait(_SLOW_S):
