@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from tests.support.tasks import error_of
+
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.coordinator import Backend, GroupDescription
 from rankbridge_server.core.dtype import Dtype
@@ -19,10 +21,13 @@ from rankbridge_server.core.operations.outcome import Outcome
 from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Arange, Full, Init, TensorSpec
-from rankbridge_server.core.task import Call
+from rankbridge_server.core.task import Call, Task
 from rankbridge_server.links.pairs import PairLinkMaker
 
 Args = TypeVar("Args")
+
+PATIENCE_S = 60.0
+"""Bounds hangs and nothing else."""
 
 
 class LocalPeer:
@@ -114,8 +119,24 @@ class LocalGang:
         self, operation: Operation[Args], args: Sequence[Args | None], **call: Any
     ) -> list[Outcome | Exception]:
         """Call on every rank that has arguments; each one's outcome or error. One id unless told otherwise."""
+        tasks = self._submitted(operation, args, **call)
+        return [task if isinstance(task, Exception) else _outcome(task.wait) for task in tasks]
+
+    def missed(
+        self, operation: Operation[Args], args: Sequence[Args | None], **call: Any
+    ) -> list[Exception | None]:
+        """As `run`, for a timeout that is to pass: each one's error, as the leader rules.
+
+        Nobody waits, and so none is withdrawn whose lane has not begun with it at the timeout, as on a busy machine.
+        """
+        tasks = self._submitted(operation, args, **call)
+        return [task if isinstance(task, Exception) else error_of(task, PATIENCE_S) for task in tasks]
+
+    def _submitted(
+        self, operation: Operation[Args], args: Sequence[Args | None], **call: Any
+    ) -> list[Task | Exception]:
         call.setdefault("operation_id", uuid.uuid4().hex)
-        tasks: list[Any] = []
+        tasks: list[Task | Exception] = []
         for rank, mine in zip(self.ranks, args, strict=True):
             if mine is None:
                 continue
@@ -123,7 +144,7 @@ class LocalGang:
                 tasks.append(rank.submit(operation, mine, a_call(**call)))
             except Exception as error:
                 tasks.append(error)
-        return [task if isinstance(task, Exception) else _outcome(task.wait) for task in tasks]
+        return tasks
 
 
 def a_call(

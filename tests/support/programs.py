@@ -72,7 +72,7 @@ def codes(outcomes: list[Any]) -> set[ErrorCode]:
 
 
 def held(gang: LocalGang) -> list[tuple[int, int]]:
-    """Refs and bytes of each rank."""
+    """Refs and bytes of each rank. Its lane gives back the room of an operation after it has answered."""
     return [
         (sum(it.refs for it in rank.refs.usage()), sum(it.bytes for it in rank.refs.usage()))
         for rank in gang.ranks

@@ -76,7 +76,7 @@ def test_what_says_that_it_is_not_supported_is_lacking_and_what_fails_is_not() -
     class NoBroadcast(Refusing):
         broadcast = dist.ProcessGroup.broadcast
 
-    backend = C10dBackend("c10d:mine", lambda store, rank, size, timeout: NoBroadcast(rank, size), "", 1.0)
+    backend = C10dBackend("c10d:mine", lambda store, rank, size, timeout: NoBroadcast(rank, size), "", 30.0)
     assert {"broadcast", "all_gather", "send", "scan", "gather"} <= backend.lacks
     assert not {"all_reduce", "reduce_scatter", "barrier"} & backend.lacks
     assert backend.reduces(ReduceOp.SUM, Dtype.FLOAT64)

@@ -1,8 +1,8 @@
 """Real ranks on Gloo, each a process that can be killed and started again at the same endpoints.
 
 As a program, it does for tests what an agent does for a job: it imports torch once, and forks a rank for each line
-"RANK SIZE PORT" of its standard input (port 0: any). The rank serves at DIRECTORY/rank-RANK and at the port, and its
-line of output is "RANK PID PORT". When standard input is closed, all end.
+"RANK SIZE PORT" of its standard input (port 0: a new one, which it holds from then on). The rank serves at
+DIRECTORY/rank-RANK and at the port, and its line of output is "RANK PID PORT". When standard input is closed, all end.
 """
 
 from __future__ import annotations
@@ -96,10 +96,17 @@ def _until_readable(pidfd: int) -> None:
 def _main(directory: str) -> None:
     import rankbridge_server.backends.gloo
     import rankbridge_server.sidecar.sidecar  # noqa: F401
+    from rankbridge_server.agent.ports import HeldPort
+
+    # Nobody else gets a port while its rank is dead.
+    held: list[HeldPort] = []
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         rank, size, port = map(int, line.split())
+        if port == 0:
+            held.append(HeldPort())
+            port = held[-1].address.port or 0
         if os.fork() == 0:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -111,9 +111,9 @@ def test_a_call_of_one_rank_has_no_operation_id_unless_given(gang: Any, sidecars
 
 def test_options_travel_as_they_were_given(gang: Any, sidecars: SidecarGang) -> None:
     refs = gang.put_same(_floats(1))
-    gang.all_reduce(refs, op="max", in_place=True, group="world", timeout=1.5, generation=7)
+    gang.all_reduce(refs, op="max", in_place=True, group="world", timeout=30.5, generation=7)
     request = sidecars[3].requests["AllReduce"][0]
-    assert (request.call.group, request.call.timeout_ms, request.call.generation) == ("world", 1500, 7)
+    assert (request.call.group, request.call.timeout_ms, request.call.generation) == ("world", 30_500, 7)
     assert request.call.session_id == gang.session_id
     assert (request.ref_id, request.in_place, request.op) == (refs[3].id, True, 4)
     gang.gather(refs, dim=0)
@@ -295,13 +295,13 @@ def test_form_asks_one_rank_with_every_target_and_opens_the_session_again(
     for sidecar in sidecars.sidecars:
         sidecar.sessions.clear()
     formed = gang.form(
-        groups=[("tp", [1, 0]), rankbridge.Group(name="dp", ranks=(2, 3))], via_rank=1, timeout=3
+        groups=[("tp", [1, 0]), rankbridge.Group(name="dp", ranks=(2, 3))], via_rank=1, timeout=30
     )
     assert formed == rankbridge.Formed(generation=2, world_size=4, took=0.0125)
     (request,) = sidecars[1].requests["Form"]
     assert list(request.endpoints) == sidecars.unix
     assert [(group.name, list(group.ranks)) for group in request.groups] == [("tp", [1, 0]), ("dp", [2, 3])]
-    assert request.timeout_ms == 3000
+    assert request.timeout_ms == 30_000
     assert all(gang.session_id in sidecar.sessions for sidecar in sidecars.sidecars)
 
 

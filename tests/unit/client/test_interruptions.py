@@ -120,9 +120,15 @@ def test_what_is_done_aside_gives_its_value_or_raises_its_error() -> None:
     def fail() -> None:
         raise ValueError("a test")
 
+    def is_idle() -> bool:
+        return len(aside._idle) == 1
+
+    # Its thread has nothing to do again a moment after it has told what came of it.
     assert aside.safely(work) == 7
+    until(is_idle)
     with pytest.raises(ValueError, match="a test"):
         aside.safely(fail)
+    until(is_idle)
     assert aside.safely(work) == 7
     # One thing at a time needs one thread.
     assert threads[0] == threads[1] != threading.get_ident()

@@ -18,7 +18,7 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 import rankbridge
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
-LEASE = 1.5
+LEASE = 4.0
 """Long enough for renewals to come in time on a machine that is busy, in seconds."""
 
 Method = Callable[[Any, grpc.ServicerContext], Any]

@@ -109,8 +109,8 @@ def test_the_ranks_own_verdict_arrives_before_the_deadline_of_the_rpc(
         gang[1].destroy_group("world", timeout=0.5)
     sent, remaining = map(float, caught.value.message.split(" of "))
     assert sent == 500
-    # gRPC rounds a timeout up as it writes it.
-    assert 2000 < remaining < 2600
+    # gRPC rounds a timeout up as it writes it; some of it has passed when the rank looks.
+    assert sent < remaining < 2600
 
 
 def test_cancelling_a_call_reaches_the_rank(front: str, sidecars: SidecarGang, held: Held) -> None:

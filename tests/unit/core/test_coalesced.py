@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.local_gang import LocalGang
 from tests.support.programs import SIZE, codes, errors, held
+from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
@@ -60,7 +61,7 @@ def test_a_rank_without_room_for_ragged_tensors_stops_all() -> None:
     assert codes(outcomes) == {ErrorCode.RESOURCE_EXHAUSTED}
     assert {it.failure.indefinite for it in outcomes} == {False}
     assert [[detail.rank for detail in it.failure.ranks] for it in outcomes] == [[2]] * SIZE
-    assert held(gang) == before
+    until(lambda: held(gang) == before)
     for rank in gang.ranks:
         rank.close("the test is over")
 
@@ -77,4 +78,4 @@ def test_a_part_that_fails_when_it_runs_is_named_and_nothing_has_changed(gang: L
     assert codes(outcomes) == {ErrorCode.MISMATCH}
     assert all("operation 1, all_to_all: " in str(it) for it in outcomes)
     assert [gang.floats(it) for it in refs] == [[1, 1, 1]] * SIZE
-    assert held(gang) == before
+    until(lambda: held(gang) == before)

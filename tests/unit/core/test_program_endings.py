@@ -71,7 +71,7 @@ def test_a_program_outlasts_its_callers_timeout(gang: LocalGang, monkeypatch: py
     def steps(ref: str) -> list[ProgramStep]:
         return [add(ref, "a", in_place=True), loop(2, a_barrier()), add("%a", in_place=True)]
 
-    outcomes = errors(run(gang, refs, steps, ["a"], operation_id="long", timeout=0.5))
+    outcomes = errors(run(gang, refs, steps, ["a"], operation_id="long", timeout=1.5))
     assert codes(outcomes) == {ErrorCode.DEADLINE_EXCEEDED}
     assert {it.failure.indefinite for it in outcomes} == {True}
     assert [gang.floats(ref) for ref in refs] == [[1, 1]] * SIZE

@@ -16,6 +16,7 @@ from tests.support.programs import (
     loop,
     run,
 )
+from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
@@ -56,7 +57,7 @@ def test_what_they_give_is_taken_by_later_steps(gang: LocalGang) -> None:
     assert [gang.floats(it[1]) for it in outcomes] == [[30, 60, 63]] * SIZE
     assert [gang.floats(it[2]) for it in outcomes] == [[90, 180, 189] * 3] * SIZE
     assert [it[2] for it in outcomes] == [it[3] for it in outcomes]
-    assert held(gang) == [(refs + 3, size + 4 * (3 + 3 + 9)) for refs, size in before]
+    until(lambda: held(gang) == [(refs + 3, size + 4 * (3 + 3 + 9)) for refs, size in before])
     # Once for all that is known ahead; then room and contract of what takes the first gather; then room of the
     # second, and of what takes that.
     assert gang.ranks[0].group("world").sequence == sequence + 1 + 2 + 2
@@ -93,7 +94,7 @@ def test_a_rank_without_room_stops_all() -> None:
     assert {it.failure.indefinite for it in outcomes} == {False}
     assert [detail.rank for detail in outcomes[0].failure.ranks] == [2]
     assert "step 0, all_gather: no room" in str(outcomes[2])
-    assert held(gang) == before
+    until(lambda: held(gang) == before)
     for rank in gang.ranks:
         rank.close("the test is over")
 
@@ -107,4 +108,4 @@ def test_members_that_take_other_things_later_are_a_mismatch(gang: LocalGang) ->
     )
     assert codes(outcomes) == {ErrorCode.MISMATCH}
     assert "differ first in step 1" in str(outcomes[0])
-    assert held(gang) == before
+    until(lambda: held(gang) == before)

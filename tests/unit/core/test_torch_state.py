@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch.distributed as dist
+from tests.support.waiting import until
 from torch._C import _distributed_c10d as c10d
 
 from rankbridge_server.core import torch_state as module
@@ -37,10 +38,15 @@ def in_call(source: str) -> dict[str, object]:
     thread = threading.Thread(target=run)
     thread.start()
     begun.wait()
+    found: dict[str, object] = {}
+
+    def waits() -> bool:
+        # It may be seen in torch's function before it has come to what that calls.
+        found.update(torch_state(thread.ident or 0))
+        return found["calling"] == "wait"
+
     try:
-        found = torch_state(thread.ident or 0)
-        while not found["arguments"]:
-            found = torch_state(thread.ident or 0)
+        until(waits)
     finally:
         gate.release()
         thread.join()

@@ -126,9 +126,11 @@ def test_closing_a_session_withdraws_its_calls_and_no_others(gang: LocalGang) ->
 
 def test_a_session_whose_lease_is_over_is_closed_with_its_refs_and_calls(gang: LocalGang) -> None:
     rank = gang.ranks[0]
-    rank.open_session("s", 0.2)
+    rank.open_session("s", 60)
     ref = rank.refs.reserve("s", gang.full_on(0, 1).spec).fill(object())
     task = rank.submit(all_reduce, AllReduce(ref.id, ReduceOp.SUM, False), a_call(session_id="s", timeout=60))
+    # From now on, so that it is open until then, however slow the machine is.
+    rank.open_session("s", 0.2)
     assert failed(task).failure.code is ErrorCode.CANCELLED
     with pytest.raises(BridgeError) as error:
         rank.refs.find("s", ref.id)
@@ -138,9 +140,9 @@ def test_a_session_whose_lease_is_over_is_closed_with_its_refs_and_calls(gang: L
 
 def test_a_session_lives_as_long_as_it_is_renewed(gang: LocalGang) -> None:
     rank = gang.ranks[0]
-    rank.open_session("kept", 1.0)
+    rank.open_session("kept", 30.0)
     rank.open_session("left", 0.2)
-    until(lambda: rank.refs.renew_session("kept") == 1.0 and len(rank.refs.usage()) == 2)
+    until(lambda: rank.refs.renew_session("kept") == 30.0 and len(rank.refs.usage()) == 2)
     assert [usage.session_id for usage in rank.refs.usage()] == ["", "kept"]
 
 

@@ -22,7 +22,10 @@ def causes() -> Iterator[Causes]:
     c10d_logger._c10d_logger.removeHandler(made)
 
 
-def test_an_engines_failure_waits_until_the_links_have_said_who_is_lost(causes: Causes) -> None:
+def test_an_engines_failure_waits_until_the_links_have_said_who_is_lost(
+    causes: Causes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankbridge_server.job.causes._GRACE_S", 60.0)
     causes.begin()
     # As from a backward pass, of which torch logs nothing.
     error = RuntimeError("[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer")
@@ -33,12 +36,13 @@ def test_an_engines_failure_waits_until_the_links_have_said_who_is_lost(causes: 
     assert error.__cause__ is LOST
 
 
-def test_the_users_own_exception_does_not_wait(causes: Causes) -> None:
+def test_the_users_own_exception_does_not_wait(causes: Causes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankbridge_server.job.causes._GRACE_S", 60.0)
     causes.begin()
     error = ValueError("no batch")
     began = time.monotonic()
     causes.explain(error)
-    assert time.monotonic() - began < 0.4
+    assert time.monotonic() - began < 30
     assert error.__cause__ is None
 
 

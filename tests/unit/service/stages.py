@@ -21,6 +21,7 @@ from rankbridge.v1 import (
     gang_service_pb2_grpc,
     operation_service_pb2 as operations,
 )
+from rankbridge_server.core.errors import Phase
 from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.service.server import Server
 from rankbridge_server.service.streams.local_streams import SUFFIX
@@ -211,6 +212,16 @@ def sequences(stage: Stage) -> list[int]:
 
 def is_healthy(stage: Stage) -> bool:
     return stage.gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
+
+
+def all_begun(stage: Stage, count: int) -> bool:
+    """Whether so many gang calls are led, the leader waits for the others in the first, and rank 1 has its part of it.
+
+    A member has its part before the leader begins with its own: an end of the generation in between is another error.
+    """
+    led = list(stage.gang.ranks[0].gang_calls._led.values())
+    own = led[0].own if led else None
+    return len(led) == count and own is not None and own.phase is Phase.ADMISSION and pending(stage, 1) == 1
 
 
 def pending(stage: Stage, rank: int) -> int:

@@ -13,6 +13,7 @@ from tests.unit.service.stages import (
     Held,
     Stage,
     Stream,
+    all_begun,
     is_healthy,
     name_of,
     pending,
@@ -253,7 +254,7 @@ def test_the_end_of_the_generation_answers_all_and_the_stream_goes_on(stage: Sta
     with Held(stage.gang, 2):
         for operation_id in "ab":
             stream.call(operation_id=operation_id)
-        until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)
+        until(lambda: all_begun(stage, 2))
         stage.gang.ranks[2].abort(1, "a test")
         assert [stream.result()[1][:2] for _ in "ab"] == [["ABORTED"] * 2] * 2
     # The leader answers as soon as it hears of the end, which may be before the others do.
@@ -273,7 +274,7 @@ def test_a_server_that_stops_answers_what_was_begun_and_ends_the_stream(stage: S
     with Held(stage.gang, 2):
         for operation_id in "ab":
             busy.call(operation_id=operation_id)
-        until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)
+        until(lambda: all_begun(stage, 2))
         stage.gang.ranks[at].close("the rank stops")
         # Had a stream kept it, it would wait for its whole grace, and cancel the stream then.
         stage.servers[at].stop(PATIENCE_S)

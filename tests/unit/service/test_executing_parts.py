@@ -75,7 +75,8 @@ def test_a_part_that_is_wrong_is_refused_and_changes_nothing(stage: Stage) -> No
 
 def test_a_part_that_the_others_do_not_come_to_fails_when_its_time_is_over(stage: Stage) -> None:
     streams = opened(stage)
-    streams[1].part(barrier("alone", timeout_ms=50))
+    # Enough for rank 1 to begin with it: it would be withdrawn as one that waited in a queue otherwise.
+    streams[1].part(barrier("alone", timeout_ms=600))
     answer = streams[1].answer().result.error
     assert name_of(answer) == "PEER_MISSING"
     missing = [it.rank for it in answer.ranks if it.state == error_pb2.RANK_STATE_MISSING]

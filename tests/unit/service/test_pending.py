@@ -68,7 +68,8 @@ def by_submit(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Er
     [
         ({"group": "nowhere"}, "UNKNOWN_GROUP"),
         ({"generation": 9}, "STALE_GENERATION"),
-        ({"timeout_ms": 20}, "PEER_MISSING"),
+        # Enough for the rank to begin with it: it would be withdrawn as one that waited in a queue otherwise.
+        ({"timeout_ms": 600}, "PEER_MISSING"),
     ],
 )
 def test_a_failure_is_the_same_by_each_way(stage: Stage, call: dict[str, object], code: str) -> None:
