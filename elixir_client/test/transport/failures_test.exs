@@ -121,10 +121,10 @@ defmodule RankBridge.Transport.FailuresTest do
     channel = connect(first)
 
     running =
-      Transport.start_unary(channel, "/test.Test/HangUntilTold", "running", timeout: 30_000)
+      Transport.start_unary(channel, "/test.Test/HangUntilTold", "running", timeout: 120_000)
 
     assert GRPCServer.line(first, "waiting") == "waiting running"
-    GRPCServer.command(first, "stop 20")
+    GRPCServer.command(first, "stop 120")
     assert GRPCServer.line(first, "stopping") == "stopping"
 
     # It no longer listens, so another can take its place before it is gone.
