@@ -125,5 +125,5 @@ def test_ranks_that_are_new_have_moved_a_large_tensor(tmp_path: Path) -> None:
             refs = it.gang.put([array] * SIZE)
             assert all(np.array_equal(np.asarray(got), array) for got in it.gang.get(refs))
             it.gang.release(refs)
-        count_leaks(it, seconds=10.0)
+        count_leaks(it)
     assert findings.held, findings.all

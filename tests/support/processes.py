@@ -6,7 +6,7 @@ import os
 import select
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from tests.support.proc import thread_states
 from tests.support.waiting import until
@@ -39,9 +39,12 @@ class Watched:
 def watched(pids: Sequence[int]) -> Iterator[Watched]:
     """Watch these processes, whoever started them."""
     with ExitStack() as stack:
-        pidfds = {pid: os.pidfd_open(pid) for pid in pids}
-        for fd in pidfds.values():
-            stack.callback(os.close, fd)
+        pidfds = {}
+        for pid in pids:
+            # One that has ended since somebody found it is not to be watched any more.
+            with suppress(ProcessLookupError):
+                pidfds[pid] = os.pidfd_open(pid)
+                stack.callback(os.close, pidfds[pid])
         yield Watched(pidfds)
 
 

@@ -104,7 +104,7 @@ def test_a_suite_that_hangs_is_ended_and_what_a_suite_leaves_behind_is_not_waite
         tmp_path / ".venv" / "bin" / "python",
         f'case "$*" in *-n\\ 2*) sleep 300 & echo $! >"{left}"; echo "{PYTEST}";; *) exec sleep 300;; esac',
     )
-    done = execute(tmp_path, tmp_path / "scripts" / "test", SUITE_S="3")
+    done = execute(tmp_path, tmp_path / "scripts" / "test", SUITE_S="8")
     os.kill(int(left.read_text()), signal.SIGKILL)
     assert done.returncode == 1
     assert f"pytest of the others: {PYTEST}" in done.stdout

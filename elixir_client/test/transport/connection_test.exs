@@ -4,9 +4,10 @@ defmodule RankBridge.Transport.ConnectionTest do
   use ExUnit.Case, async: true
 
   import RankBridge.Test.FakeServer
+  import RankBridge.Test.Soon
 
   alias RankBridge.Transport
-  alias RankBridge.Transport.HTTP2.{Connection, Frame, Writer}
+  alias RankBridge.Transport.HTTP2.{Channel, Connection, Frame, Writer}
   alias RankBridge.Transport.Target
 
   @path "/test.Test/Echo"
@@ -62,7 +63,8 @@ defmodule RankBridge.Transport.ConnectionTest do
       assert {:error, %{code: :unavailable, sent?: false}} =
                Transport.connect(context.target, connect_timeout: 200)
 
-      assert (System.monotonic_time(:millisecond) - started) in 190..1_500
+      # What a busy machine may need beyond that; otherwise it would be for ever.
+      assert (System.monotonic_time(:millisecond) - started) in 190..20_000
     end
 
     test "fails no sooner than its channel can hear why" do
@@ -92,16 +94,24 @@ defmodule RankBridge.Transport.ConnectionTest do
     end
 
     test "is given up when pings are not answered, and kept while they are", context do
-      {channel, socket} = connect(context, keepalive: 250)
+      {channel, socket} = connect(context, keepalive: 3_600_000)
       call = unary(channel)
       request(socket)
+      [{_monitor, connection}] = Map.to_list(:sys.get_state(channel.pid).connections)
+      # The end of each interval, told by hand: no answer comes too late then.
+      interval = fn -> send(connection, {:timeout, make_ref(), :keepalive}) end
+      alive? = fn -> :sys.get_state(connection).alive? end
 
       for _ <- 1..5 do
+        for _ <- 1..2, do: interval.()
         assert {:ping, opaque, false} = next(socket, :ping)
         write(socket, Frame.ping(opaque, true))
+        assert_soon(true, alive?)
       end
 
+      for _ <- 1..2, do: interval.()
       assert {:ping, _, false} = next(socket, :ping)
+      interval.()
 
       assert {:error, %{code: :unavailable, message: message, sent?: true}} =
                Transport.await(call)
@@ -154,7 +164,7 @@ defmodule RankBridge.Transport.ConnectionTest do
 
     # A listener whose queue is full takes no notice of who comes.
     defp fill(port, sockets) do
-      case :gen_tcp.connect(@hole, port, [active: false], 200) do
+      case :gen_tcp.connect(@hole, port, [active: false], 1_000) do
         {:ok, socket} when length(sockets) < 20 -> fill(port, [socket | sockets])
         {:error, :timeout} -> sockets
       end
@@ -186,7 +196,7 @@ defmodule RankBridge.Transport.ConnectionTest do
 
     test "a server that does not acknowledge SETTINGS is left", context do
       {:ok, _channel} =
-        Transport.connect(context.target, lazy: true, owner: self(), connect_timeout: 200)
+        Transport.connect(context.target, lazy: true, owner: self(), connect_timeout: 2_000)
 
       {socket, _settings} = accept(context.listener)
       write(socket, Frame.settings([]))
@@ -222,15 +232,16 @@ defmodule RankBridge.Transport.ConnectionTest do
     test "a server that counts too many pings is asked half as often, and not again at once",
          context do
       {channel, socket} =
-        connect(context, keepalive: 200, keepalive_without_calls: true, backoff: {300, 300})
+        connect(context, keepalive: 20_000, keepalive_without_calls: true, backoff: {300, 300})
 
+      :ok = Channel.await_ready(channel.pid)
       # It has lasted, as far as the channel can know.
       :sys.replace_state(channel.pid, &%{&1 | ready_at: &1.ready_at - 60_000})
       closed = System.monotonic_time(:millisecond)
       write(socket, Frame.goaway(0, :enhance_your_calm, "too_many_pings"))
       {_other, _settings} = accept(context.listener)
       assert System.monotonic_time(:millisecond) - closed >= 200
-      assert :sys.get_state(channel.pid).opts[:keepalive] == 400
+      assert :sys.get_state(channel.pid).opts[:keepalive] == 40_000
     end
   end
 

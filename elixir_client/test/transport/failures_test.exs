@@ -3,8 +3,13 @@ defmodule RankBridge.Transport.FailuresTest do
 
   use ExUnit.Case, async: true
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.Test.GRPCServer
   alias RankBridge.Transport
+
+  # Milliseconds for what must come by itself, on a busy machine: less than the timeouts of calls that must not wait for them.
+  @late 20_000
 
   defp connect(server, opts \\ []) do
     {:ok, channel} =
@@ -29,7 +34,7 @@ defmodule RankBridge.Transport.FailuresTest do
 
     {took, result} = elapsed(fn -> Transport.await(call) end)
     assert {:error, %{code: :unavailable, sent?: true}} = result
-    assert took < 2_000
+    assert took < @late
     assert {:error, %{code: :unavailable}} = Transport.recv_message(stream)
 
     {took, result} =
@@ -37,7 +42,7 @@ defmodule RankBridge.Transport.FailuresTest do
 
     assert {:error, %{code: :unavailable, sent?: false, message: message}} = result
     assert message =~ "refused"
-    assert took < 2_000
+    assert took < @late
 
     assert {:error, %{code: :unavailable, sent?: false}} =
              Transport.open_stream(channel, "/test.Test/Chat", timeout: 60_000)
@@ -93,7 +98,7 @@ defmodule RankBridge.Transport.FailuresTest do
       end)
 
     assert {:error, %{code: :deadline_exceeded}} = result
-    assert took in 300..1_500
+    assert took in 300..@late
 
     parent = self()
 
@@ -107,7 +112,8 @@ defmodule RankBridge.Transport.FailuresTest do
     assert_receive {:waiting, 1}, 5_000
     Process.exit(caller, :kill)
     assert_receive {:DOWN, ^monitor, :process, ^caller, :killed}
-    assert map_size(:sys.get_state(channel.pid).waiting) == 0
+    # Who else watches the caller hears of its end in its own time.
+    assert_soon(0, fn -> map_size(:sys.get_state(channel.pid).waiting) end)
   end
 
   test "a server that stops gracefully ends running calls, and later ones fail or wait" do
@@ -115,10 +121,10 @@ defmodule RankBridge.Transport.FailuresTest do
     channel = connect(first)
 
     running =
-      Transport.start_unary(channel, "/test.Test/HangUntilTold", "running", timeout: 30_000)
+      Transport.start_unary(channel, "/test.Test/HangUntilTold", "running", timeout: 120_000)
 
     assert GRPCServer.line(first, "waiting") == "waiting running"
-    GRPCServer.command(first, "stop 20")
+    GRPCServer.command(first, "stop 120")
     assert GRPCServer.line(first, "stopping") == "stopping"
 
     # It no longer listens, so another can take its place before it is gone.
@@ -149,20 +155,18 @@ defmodule RankBridge.Transport.FailuresTest do
 
     channel = connect(server)
     over = System.monotonic_time(:millisecond) + 1_500
-    calls = call_until(channel, over, 0)
-    assert calls > 50
+    call_until(channel, over, 0)
   end
 
+  # A busy machine may need longer for so many calls that they meet connections of every age.
   defp call_until(channel, over, calls) do
-    if System.monotonic_time(:millisecond) < over do
+    if calls < 50 or System.monotonic_time(:millisecond) < over do
       batch =
         for n <- 1..5,
             do: {n, Transport.start_unary(channel, "/test.Test/Echo", "#{n}", timeout: 10_000)}
 
       for {n, call} <- batch, do: assert(Transport.await(call) == {:ok, "#{n}"})
       call_until(channel, over, calls + 5)
-    else
-      calls
     end
   end
 

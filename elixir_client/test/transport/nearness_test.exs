@@ -4,7 +4,7 @@ defmodule RankBridge.Transport.NearnessTest do
   # The environment is everybody's.
   use ExUnit.Case, async: false
 
-  alias RankBridge.{Error, Gang, Transport}
+  alias RankBridge.{Error, Gang, Id, Transport}
   alias RankBridge.Transport.{Nearness, Status}
 
   @insecure "RANKBRIDGE_INSECURE_TOKEN"
@@ -16,7 +16,7 @@ defmodule RankBridge.Transport.NearnessTest do
   end
 
   test "a socket of this user or root is connected to, and one of another user is not" do
-    path = Path.join(System.tmp_dir!(), "nearness-#{System.unique_integer([:positive])}")
+    path = Path.join(System.tmp_dir!(), "nearness-#{Id.uuid()}")
     File.touch!(path)
     on_exit(fn -> File.rm(path) end)
     %File.Stat{uid: owner} = File.stat!(path)

@@ -104,7 +104,7 @@ for backend <- ["fake", "gloo"] do
       assert values(gang, RankBridge.Compat.combine!(gang, hidden_too)) == [[[0]], [[3]], [[6]]]
 
       assert {:error, %Error{reason: reason, indefinite: false}} =
-               RankBridge.Compat.dispatch(gang, tokens, logits, sizes: [1, 2, 2], timeout: 2_000)
+               RankBridge.Compat.dispatch(gang, tokens, logits, sizes: [1, 2, 2])
 
       assert reason in [:invalid_argument, :mismatch]
     end

@@ -42,7 +42,7 @@ defmodule RankBridge.Test.Hostile.Cases.Closing do
         unopened("a server that speaks HTTP/1.1, and stays", "9113 3.4", :raw,
           play: ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]
         ),
-        unopened("a server that says nothing", "9113 3.4", :raw, opts: [connect_timeout: 100])
+        unopened("a server that says nothing", "9113 3.4", :raw, opts: [connect_timeout: 2_000])
       ]
   end
 
