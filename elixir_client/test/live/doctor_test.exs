@@ -24,9 +24,13 @@ defmodule RankBridge.LiveDoctorTest do
     %{gang: gang}
   end
 
-  # The verdict, once it is of this kind.
-  defp found(gang, kind) do
-    assert_soon(kind, fn -> Doctor.diagnose!(gang, patience: @patience).kind end)
+  # The verdict, once it is of this kind, and so many wait.
+  defp found(gang, kind, waiting) do
+    assert_soon({kind, waiting}, fn ->
+      verdict = Doctor.diagnose!(gang, patience: @patience)
+      {verdict.kind, length(verdict.waits)}
+    end)
+
     Doctor.diagnose!(gang, patience: @patience)
   end
 
@@ -39,7 +43,7 @@ defmodule RankBridge.LiveDoctorTest do
       for rank <- 0..1,
           do: Operations.submit_rank!(gang, rank, :barrier, nil, operation_id: "all")
 
-    assert %Verdict{call: "barrier world", world_size: 3} = found(gang, :never_called)
+    assert %Verdict{call: "barrier world", world_size: 3} = found(gang, :never_called, 2)
     id = Watch.watch([[:rank_bridge, :gang, :verdict]], gang)
     {:ok, verdict} = Doctor.diagnose(gang, patience: @patience)
     assert [{_name, %{duration: duration}, told}] = Watch.seen(id)
@@ -97,7 +101,7 @@ defmodule RankBridge.LiveDoctorTest do
     pair = RankBridge.new_group!(gang, "pair", [1, 2])
     opts = [group: pair, operation_id: "both"]
     waits = Operations.submit_rank!(gang, 1, :barrier, nil, opts)
-    assert %Verdict{} = found(gang, :never_called)
+    assert %Verdict{} = found(gang, :never_called, 1)
 
     # The lowest rank that answers is asked for the verdict.
     OsProcess.stop(first)

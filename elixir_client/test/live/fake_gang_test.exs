@@ -3,7 +3,9 @@ defmodule RankBridge.FakeGangTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Error, Gang, Mesh, Ref, Tensor}
+  import RankBridge.Test.Soon
+
+  alias RankBridge.{Error, Gang, Mesh, Operations, Ref, Tensor}
   alias RankBridge.Test.LiveRanks
 
   setup_all do
@@ -28,6 +30,14 @@ defmodule RankBridge.FakeGangTest do
   end
 
   defp uuid, do: RankBridge.Id.uuid()
+
+  # The ranks that have come to an operation, of which the first rank knows.
+  defp arrived(gang, id) do
+    for pending <- RankBridge.pending!(gang),
+        %{operation_id: ^id} = it <- pending.admissions,
+        {rank, _after_us} <- it.arrived,
+        do: rank
+  end
 
   test "a tensor of every dtype comes back as it went", %{gang: gang} do
     for dtype <- RankBridge.Dtype.all() do
@@ -376,8 +386,7 @@ defmodule RankBridge.FakeGangTest do
     wrong = List.replace_at(refs, 2, %{Enum.at(refs, 2) | id: "no-such-ref"})
 
     for calls <- [:ranks, :gang] do
-      opts = [timeout: 500, calls: calls]
-      assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, wrong, opts)
+      assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, wrong, calls: calls)
 
       assert {error.reason, error.operation, error.group} ==
                {:unknown_ref, "all_reduce", "world"}
@@ -423,16 +432,15 @@ defmodule RankBridge.FakeGangTest do
   test "a missing rank is named with what it does instead", %{gang: gang} do
     id = RankBridge.Id.uuid()
 
-    tasks =
-      for rank <- 0..2 do
-        Task.async(fn ->
-          opts = [operation_id: id, timeout: 200]
-          RankBridge.Operations.call_rank(gang, rank, :barrier, nil, opts)
-        end)
-      end
+    for rank <- 0..1,
+        do: Operations.submit_rank!(gang, rank, :barrier, nil, operation_id: id, timeout: 60_000)
 
-    for {:error, error} <- Task.await_many(tasks, 30_000) do
-      assert %Error{reason: :peer_missing} = error
+    # Whoever came after the end of the shortest timeout would be missing, too.
+    assert_soon([0, 1], fn -> arrived(gang, id) end)
+    last = Operations.call_rank(gang, 2, :barrier, nil, operation_id: id, timeout: 1_000)
+
+    for result <- [last | for(rank <- 0..1, do: RankBridge.await(gang, id, rank: rank))] do
+      assert {:error, %Error{reason: :peer_missing} = error} = result
       assert [%{rank: 3, activity: activity}] = Enum.filter(error.ranks, &(&1.state == :missing))
       assert %{doing: :idle, operation: "", site: ""} = activity
       assert activity.for_ms in 150..60_000

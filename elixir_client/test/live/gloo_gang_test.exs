@@ -3,7 +3,9 @@ defmodule RankBridge.GlooGangTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{AtOnce, Error, Gang, Id, RankStatus, Tensor}
+  import RankBridge.Test.Soon
+
+  alias RankBridge.{Error, Gang, Id, RankStatus, Tensor}
   alias RankBridge.Test.LiveRanks
 
   setup do
@@ -17,10 +19,14 @@ defmodule RankBridge.GlooGangTest do
   test "a member that does not call is named by those who did, and the group stays healthy", %{
     gang: gang
   } do
-    opts = [operation_id: Id.uuid(), timeout: 500]
-    results = AtOnce.map([0, 2], &RankBridge.Operations.call_rank(gang, &1, :barrier, nil, opts))
+    id = Id.uuid()
+    first = RankBridge.Operations.submit_rank!(gang, 0, :barrier, nil, operation_id: id)
+    # Whoever came after the end of the shorter timeout would be missing, too.
+    assert_soon([0], fn -> arrived(gang, id) end)
+    opts = [operation_id: id, timeout: 1_000]
+    last = RankBridge.Operations.call_rank(gang, 2, :barrier, nil, opts)
 
-    for result <- results do
+    for result <- [last, RankBridge.await(gang, first)] do
       assert {:error, %Error{reason: :peer_missing, indefinite: false} = error} = result
       assert [1] = for(%{state: :missing, rank: rank} <- error.ranks, do: rank)
     end
@@ -44,7 +50,7 @@ defmodule RankBridge.GlooGangTest do
       gang |> RankBridge.status!() |> Enum.take(2) |> Enum.all?(&(&1.pending_operations == 1))
     end
 
-    assert eventually(pending)
+    assert_soon(true, pending)
     {_output, 0} = System.cmd("kill", ["-9", "#{Enum.at(ranks.pids, 2)}"])
     started = System.monotonic_time(:millisecond)
 
@@ -66,12 +72,11 @@ defmodule RankBridge.GlooGangTest do
              RankBridge.status!(gang)
   end
 
-  # Asks again until it is so; each question waits for an answer of the ranks.
-  defp eventually(question, left \\ 2_000) do
-    cond do
-      question.() -> true
-      left == 0 -> false
-      true -> eventually(question, left - 1)
-    end
+  # The ranks that have come to an operation, of which the first rank knows.
+  defp arrived(gang, id) do
+    for pending <- RankBridge.pending!(gang),
+        %{operation_id: ^id} = it <- pending.admissions,
+        {rank, _after_us} <- it.arrived,
+        do: rank
   end
 end

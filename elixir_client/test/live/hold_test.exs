@@ -233,8 +233,9 @@ defmodule RankBridge.LiveHoldTest do
   end
 
   test "ranks are held after a call of a function that took long", %{gang: gang} do
-    hold = opened(gang, caller: :script, slower: 0.3)
-    {:ok, waiting} = RankBridge.start_call(gang, :late, [1.0, "async"])
+    hold = opened(gang, caller: :script, slower: 0.1)
+    # Longer than two ranks may begin after the third one.
+    {:ok, waiting} = RankBridge.start_call(gang, :late, [3.0, "async"])
     held = Hold.wait!(hold, ranks: [0, 2], timeout: @wait)
     assert Enum.all?(held, &(&1.after? and &1.caller == :script and &1.why =~ ~r/^it took /))
     Hold.close(hold)
@@ -246,9 +247,12 @@ defmodule RankBridge.LiveHoldTest do
     hold = opened(gang, operation: :all_reduce, ranks: [2])
     adding = adding(gang, refs)
     assert [%HeldCall{rank: 2}] = Hold.wait!(hold, ranks: [2], timeout: @wait)
-    assert_soon(:never_called, fn -> Doctor.diagnose!(gang, patience: 0.1).kind end)
-    verdict = Doctor.diagnose!(gang, patience: 0.1)
-    assert [%{rank: 2, condition: :held}] = verdict.culprits
+    # The others may come later than the one that is held.
+    assert_soon({:never_called, [{2, :held}]}, fn ->
+      verdict = Doctor.diagnose!(gang, patience: 0.1)
+      {verdict.kind, for(it <- verdict.culprits, do: {it.rank, it.condition})}
+    end)
+
     Hold.resume!(hold)
     assert sums(gang, adding) == List.duplicate([3.0, 3.0, 3.0], @size)
   end
@@ -460,8 +464,12 @@ defmodule RankBridge.LiveHoldTest do
     OsProcess.await_gone([pid])
     assert {:ok, %{1 => %Error{}} = ended} = Hold.ended(hold)
     assert Map.keys(ended) == [1]
-    # Where it is still set, it holds in the next generation, too.
-    assert_receive {:rank_bridge, ^gang, %Gang.Event{kind: :formed}}, 60_000
+
+    # Where it is still set, it holds in the next generation, too. The first may be told after the gang is ready.
+    assert_receive {:rank_bridge, ^gang, %Gang.Event{kind: :formed, generation: generation}}
+                   when generation > 1,
+                   60_000
+
     refs = RankBridge.put!(gang, [[1.0], [2.0]])
     adding = adding(gang, refs)
     assert [%HeldCall{rank: 0}] = Hold.wait!(hold, ranks: [0], timeout: @wait)

@@ -3,6 +3,8 @@ defmodule RankBridge.KinoTest do
 
   use ExUnit.Case, async: false
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.Gang
   alias RankBridge.Proto.V1
   alias RankBridge.Test.{StandIns, WatchedRanks}
@@ -35,6 +37,8 @@ defmodule RankBridge.KinoTest do
     assert text =~ ~r/\| 1 \|.* formed \| 0 \|/
     assert shown(frame, "is formed") =~ ~r/- \d\d:\d\d:\d\d generation 1 is formed, of 2 ranks/
 
+    # That it is formed is told before the ranks are watched.
+    assert_soon(1, fn -> WatchedRanks.watchers(ranks, 0) end)
     missing = [%V1.MissingMember{rank: 1}]
     late = %V1.StragglerEvent{group: "world", operation: "barrier", missing: missing}
     WatchedRanks.report(ranks, 0, {:straggler, %{late | operation_id: "x", waited_us: 5_000}})
@@ -56,7 +60,7 @@ defmodule RankBridge.KinoTest do
       group: "tp"
     }
 
-    RankBridge.Test.Soon.assert_soon(1, fn -> WatchedRanks.watchers(ranks, 0) end)
+    assert_soon(1, fn -> WatchedRanks.watchers(ranks, 0) end)
     WatchedRanks.report(ranks, 0, {:mismatch, error})
     assert shown(frame, "do not agree") =~ "about gather of group tp: a b\n"
   end

@@ -8,7 +8,7 @@ defmodule RankBridge.LeasesTest do
   alias RankBridge.Test.{GangChildren, LiveRanks}
 
   # Long enough for renewals to come in time on a machine that is busy, in milliseconds.
-  @lease 1_500
+  @lease 5_000
 
   setup_all do
     ranks = LiveRanks.start(2, "fake")
@@ -34,7 +34,16 @@ defmodule RankBridge.LeasesTest do
     do: for(status <- RankBridge.status!(gang), do: Enum.map(status.sessions, &elem(&1, 0)))
 
   # Asks again until it is so. Asking for the status renews no session.
-  defp until(question), do: if(question.(), do: :ok, else: until(question))
+  defp until(question) do
+    if question.() do
+      :ok
+    else
+      receive do
+      after
+        20 -> until(question)
+      end
+    end
+  end
 
   test "ranks keep what is renewed, and free what a lost gang leaves", %{ranks: ranks} do
     gang = gang(ranks, lease: @lease)
@@ -76,7 +85,8 @@ defmodule RankBridge.LeasesTest do
   test "a renewing that fails is nobody's error, and the next one comes", %{ranks: ranks} do
     gang = gang(ranks, lease: 60)
     {:ok, view} = View.fetch(gang)
-    :ok = Sessions.close(view, 5_000)
+    # So short a lease may have ended before that.
+    _closed_or_unknown = Sessions.close(view, 5_000)
     server = GangChildren.pid(gang, :server)
     tasks = GangChildren.pid(gang, :tasks)
     :erlang.trace(server, true, [:receive])

@@ -161,7 +161,7 @@ defmodule RankBridge.OperationsTest do
 
   test "a rank that never got the operation explains why the others missed it", %{gang: gang} do
     id = Id.uuid()
-    opts = [operation_id: id, timeout: 300]
+    opts = [operation_id: id, timeout: 1_000]
     AtOnce.map([0, 1], &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, opts))
 
     assert {:error, %Error{reason: :unknown_operation, rank: 2} = error} =

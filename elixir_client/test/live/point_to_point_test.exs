@@ -151,18 +151,18 @@ for backend <- ["fake", "gloo"] do
                RankBridge.Operations.wait(gang, receiving)
 
       assert {:error, %Error{reason: :peer_missing, indefinite: false}} =
-               RankBridge.send(gang, 0, r0, 1, timeout: 300)
+               RankBridge.send(gang, 0, r0, 1, timeout: 1_000)
     end
 
     test "nobody waits for one that does not come, and the group is as good as before", context do
       %{gang: gang, refs: [r0 | _others]} = context
 
       for call <- [
-            fn -> RankBridge.recv(gang, 1, timeout: 300) end,
-            fn -> RankBridge.recv_object(gang, 1, src_rank_in_group: 0, timeout: 300) end,
-            fn -> RankBridge.send(gang, 0, r0, 2, timeout: 300) end,
+            fn -> RankBridge.recv(gang, 1, timeout: 1_000) end,
+            fn -> RankBridge.recv_object(gang, 1, src_rank_in_group: 0, timeout: 1_000) end,
+            fn -> RankBridge.send(gang, 0, r0, 2, timeout: 1_000) end,
             fn ->
-              RankBridge.PointToPoint.send_tensor_dict(gang, 0, %{1 => r0}, 2, timeout: 300)
+              RankBridge.PointToPoint.send_tensor_dict(gang, 0, %{1 => r0}, 2, timeout: 1_000)
             end
           ] do
         assert {:error, %Error{reason: :peer_missing, indefinite: false, group: "world"}} =

@@ -104,13 +104,13 @@ for {backend, arguments} <- [
       queue = RankBridge.Queues.new_queue!(gang, name(), max_chunks: 1)
 
       assert {:error, %Error{reason: :peer_missing, indefinite: false, rank: 2}} =
-               RankBridge.Queues.dequeue(gang, queue, rank_in_group: 2, timeout: 200)
+               RankBridge.Queues.dequeue(gang, queue, rank_in_group: 2, timeout: 1_000)
 
       RankBridge.Queues.enqueue!(gang, queue, 1)
       assert read(gang, queue, 2) == 1
 
       assert {:error, %Error{reason: :peer_missing, indefinite: false, rank: 0} = error} =
-               RankBridge.Queues.broadcast_through(gang, queue, 2, timeout: 200)
+               RankBridge.Queues.broadcast_through(gang, queue, 2, timeout: 1_000)
 
       assert Enum.map(error.ranks, & &1.rank) == [1]
       assert read(gang, queue, 1) == 1

@@ -36,7 +36,7 @@ defmodule RankBridge.ReplacingTest do
 
       until(fn -> pending?(gang, survivor) end)
       RankProcesses.kill(ranks, @killed)
-      assert {:error, %Error{reason: :peer_lost} = error} = Task.await(waiting)
+      assert {:error, %Error{reason: :peer_lost} = error} = Task.await(waiting, 60_000)
       assert [@killed] = for(%{state: :lost, rank: rank} <- error.ranks, do: rank)
 
       assert {:error, %Error{reason: reason} = later} =
@@ -50,7 +50,7 @@ defmodule RankBridge.ReplacingTest do
       assert gang |> RankBridge.get!(kept) |> Tensor.to_list() == [survivor + 1.0]
 
       _ranks = RankProcesses.replace(ranks, @killed)
-      assert %{world_size: 2} = RankBridge.form!(gang, timeout: 10_000)
+      assert %{world_size: 2} = RankBridge.form!(gang, timeout: 60_000)
 
       # The session is open on the new rank as well, and what the survivor holds is there.
       new = RankBridge.put_rank!(gang, @killed, [10.0])
@@ -72,9 +72,9 @@ defmodule RankBridge.ReplacingTest do
         # Until it is gone for good.
         until(fn -> match?({:error, _gone}, RankBridge.create(gang, :int8, [1], rank: killed)) end)
 
-        forming = Task.async(fn -> RankBridge.form(gang, timeout: 15_000) end)
+        forming = Task.async(fn -> RankBridge.form(gang, timeout: 60_000) end)
         ranks = RankProcesses.replace(ranks, killed)
-        assert {:ok, %{world_size: 2}} = Task.await(forming, 20_000)
+        assert {:ok, %{world_size: 2}} = Task.await(forming, 90_000)
         assert RankBridge.barrier!(gang) == :ok
         assert %{rank: ^killed} = RankBridge.create!(gang, :int8, [1], rank: killed)
         :ok = stop_supervised(killed)
