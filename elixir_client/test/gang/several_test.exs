@@ -10,7 +10,10 @@ defmodule RankBridge.Gang.SeveralTest do
   @patient ["--heartbeat-misses", "300"]
 
   defp start(name, size) do
-    opts = [name: name, size: size, command: OsProcess.rankbridge(), arguments: @patient]
+    opts =
+      [name: name, size: size, command: OsProcess.rankbridge(), arguments: @patient] ++
+        [start_timeout: 120_000]
+
     pid = start_supervised!({Gang, opts}, id: name)
     {name, pid}
   end
