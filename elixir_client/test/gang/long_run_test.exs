@@ -37,6 +37,7 @@ defmodule RankBridge.Gang.LongRunTest do
     }
   end
 
+  @tag timeout: 600_000
   test "#{@calls} calls leave no process, port, table or atom behind, and no memory" do
     # What is loaded or grown once, is by now.
     {:ok, modules} = :application.get_key(:rank_bridge, :modules)
