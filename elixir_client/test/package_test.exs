@@ -70,7 +70,7 @@ defmodule RankBridge.PackageTest do
   end
 
   @tag :tmp_dir
-  @tag timeout: 300_000
+  @tag timeout: 900_000
   test "unpacked alone, it compiles without a warning and its application starts", context do
     # Outside of the repository, so that nothing of it is found by chance.
     name = "rank_bridge-#{System.pid()}-#{System.unique_integer([:positive])}"

@@ -7,6 +7,8 @@ defmodule RankBridge.Examples.TrainerTest do
 
   doctest Trainer.Killer
 
+  # A loaded machine is not to lose ranks by itself.
+  @gang [command: OsProcess.rankbridge(), arguments: ["--heartbeat-misses", "300"]]
   @seed 3
 
   # That a supervisor starts something again is what these tests are about.
@@ -19,7 +21,7 @@ defmodule RankBridge.Examples.TrainerTest do
 
   defp train(opts) do
     {gang, opts} = Keyword.pop(opts, :gang, [])
-    opts = Keyword.merge([seed: @seed, gang: [command: OsProcess.rankbridge()] ++ gang], opts)
+    opts = Keyword.merge([seed: @seed, gang: @gang ++ gang], opts)
     assert {:ok, report} = Trainer.run(opts)
     # All ranks have the same.
     assert [_weights] = Enum.uniq(report.weights)

@@ -109,7 +109,7 @@ defmodule RankBridge.Gang.EventStreamTest do
 
   test "the timeout is between two events", %{ranks: ranks, name: name} do
     task = when_subscribed(name, fn -> for n <- 1..2, do: report(ranks, "#{n}") end)
-    events = Gang.events(name, timeout: 1_000)
+    events = Gang.events(name, timeout: 4_000)
     assert ["1", "2"] = Enum.map(events, & &1.operation_id)
     Task.await(task, @soon)
   end

@@ -33,7 +33,7 @@ defmodule RankBridge.Gang.KeepaliveTest do
   end
 
   test "a rank that answers no ping is given up, long before its calls are", %{ranks: ranks} do
-    gang = start_supervised!({Gang, endpoints_file: ranks.file, keepalive: 1_000, timeout: @soon})
+    gang = start_supervised!({Gang, endpoints_file: ranks.file, keepalive: 3_000, timeout: @soon})
     :ok = RankBridge.await_ready(gang, @soon)
     # Ranks permit it: well beyond the strikes that other servers count, nothing is given up.
     assert RankBridge.barrier!(gang) == :ok

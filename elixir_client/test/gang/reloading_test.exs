@@ -4,7 +4,7 @@ defmodule RankBridge.Gang.ReloadingTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang, Tensor}
-  alias RankBridge.Gang.Lost
+  alias RankBridge.Gang.{Lost, News}
   alias RankBridge.Test.{GangChildren, RankProcesses}
 
   @soon 60_000
@@ -129,9 +129,11 @@ defmodule RankBridge.Gang.ReloadingTest do
     refute_received {:called, _pid, _gang, _lost}
   end
 
-  # The gang has heard of a loss, and lets the callback go on.
-  defp await_news(name),
-    do: if(GangChildren.state(name).news == [], do: await_news(name), else: :ok)
+  # The gang has heard of a loss, and lets the callback go on. What it has heard late of the generation before is no news.
+  defp await_news(name) do
+    %{news: news, generation: generation, pids: pids} = GangChildren.state(name)
+    if not Enum.any?(news, &News.concerns?(&1, generation, pids)), do: await_news(name)
+  end
 
   # In a process that nobody lets through.
   defp alone(fun) do

@@ -6,8 +6,14 @@ defmodule RankBridge.Gang.SeveralTest do
   alias RankBridge.{Error, Gang, Tensor}
   alias RankBridge.Test.OsProcess
 
+  # A loaded machine is not to lose ranks by itself. One that is killed is lost at once.
+  @patient ["--heartbeat-misses", "300"]
+
   defp start(name, size) do
-    opts = [name: name, size: size, command: OsProcess.rankbridge()]
+    opts =
+      [name: name, size: size, command: OsProcess.rankbridge(), arguments: @patient] ++
+        [start_timeout: 120_000]
+
     pid = start_supervised!({Gang, opts}, id: name)
     {name, pid}
   end

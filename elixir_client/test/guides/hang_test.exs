@@ -14,9 +14,11 @@ defmodule RankBridge.HangGuideTest do
     for [_all, code] <- Regex.scan(~r/^```#{language}\n(.*?)^```/sm, File.read!(@guide)), do: code
   end
 
-  # With the program that the tests use, the guide's module, and a folder of the test's own.
+  # With the program that the tests use, patience, the guide's module, and a folder of the test's own.
   defp adapted(code, directory) do
-    opts = ~s(size: 4, command: #{inspect(OsProcess.rankbridge())}, timeout: 60_000)
+    opts =
+      ~s(size: 4, command: #{inspect(OsProcess.rankbridge())}, ) <>
+        ~s(arguments: ["--heartbeat-misses", "100"], timeout: 60_000)
 
     code
     |> String.replace("size: 4", opts)

@@ -240,9 +240,9 @@ defmodule RankBridge.Operations.ExecutionTest do
 
   test "a stream that is long in coming keeps nobody beyond the deadline, nor other ranks" do
     view = PuppetRanks.view(%{}, %{2 => %{open: :ask}})
-    calling = begin(view, call(deadline: 300))
+    calling = begin(view, call(deadline: 3_000))
     for rank <- 0..1, do: say(rank, result(integer(rank)))
-    assert [{0, {:ok, _}}, {1, {:ok, _}}, {2, {:error, error}}] = Task.await(calling)
+    assert [{0, {:ok, _}}, {1, {:ok, _}}, {2, {:error, error}}] = Task.await(calling, @soon)
     assert error.reason == :deadline_exceeded
     refute_received {:sent, 2, _, _}
     assert_received {:opening, 2, opener}

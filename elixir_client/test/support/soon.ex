@@ -3,7 +3,7 @@ defmodule RankBridge.Test.Soon do
 
   import ExUnit.Assertions
 
-  @doc "Asks again, every 5 milliseconds, until it is so. Fails as `==` does after 10 seconds."
+  @doc "Asks again, every 5 milliseconds, until it is so. Fails as `==` does after 30 seconds."
   @spec assert_soon(expected, (() -> expected)) :: :ok when expected: term()
   def assert_soon(expected, question), do: ask(expected, question, now())
 
@@ -14,7 +14,7 @@ defmodule RankBridge.Test.Soon do
       got == expected ->
         :ok
 
-      now() - began > 10_000 ->
+      now() - began > 30_000 ->
         assert got == expected
 
       true ->

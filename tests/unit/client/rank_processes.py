@@ -129,7 +129,8 @@ def _serve(directory: str, rank: int, size: int, port: int) -> None:
         listen=(f"unix:{directory}/rank-{rank}", f"127.0.0.1:{port}"),
         links=links,
         limits=Limits(),
-        heartbeat=Heartbeat(),
+        # A loaded machine is not to lose ranks by itself. One that is killed is lost at once.
+        heartbeat=Heartbeat(misses=300),
     )
     sidecar = Sidecar(
         Identity(rank=rank, world_size=size, local_rank=rank), GlooBackend(), SocketLinkMaker(links), settings

@@ -6,7 +6,8 @@ ExUnit.start(seed: 0, colors: [enabled: false], exclude: [], autorun: true)
 Code.require_file(hd(System.argv()))
 
 defmodule Failing do
-  use RankBridge.Case, size: 3, backend: :gloo
+  # A loaded machine is not to lose ranks by itself.
+  use RankBridge.Case, size: 3, backend: :gloo, arguments: ["--heartbeat-misses", "300"]
 
   alias RankBridge.{Gang, Operations}
 
@@ -57,8 +58,15 @@ defmodule Failing do
     RankBridge.put_rank!(other, 0, [1.0])
   end
 
-  @tag timeout: 1_000
   test "a test that is killed", %{gang: gang} do
+    test = self()
+
+    # As one whose time is over, but not while its ranks are still being made ready.
+    spawn(fn ->
+      await_waiting(gang)
+      Process.exit(test, :kill)
+    end)
+
     Operations.call_rank(gang, 0, :barrier, nil, timeout: 60_000)
   end
 

@@ -16,6 +16,8 @@ defmodule Trainer.Killer do
   @in_step 15
   @in_recovery 300
   @pause 20
+  # And for a rank to answer: one that is busy is not passed over.
+  @patience 10_000
 
   @doc """
   So many kills in so many steps: some of one rank alone, some of another one while the gang is being made whole.
@@ -97,7 +99,7 @@ defmodule Trainer.Killer do
 
   # Those that were killed: none where none is as it should be yet.
   defp kill(which, killed) do
-    with {:ok, statuses} <- RankBridge.status(Trainer.Gang, timeout: 1_000) do
+    with {:ok, statuses} <- RankBridge.status(Trainer.Gang, timeout: @patience) do
       alive =
         for {%{error: nil, pid: pid}, rank} <- Enum.with_index(statuses),
             pid not in killed,

@@ -16,6 +16,8 @@ defmodule Transformer.Killer do
   @in_step 30
   @in_recovery 500
   @pause 20
+  # And for a rank to answer: one that is busy is not passed over.
+  @patience 10_000
 
   @doc """
   So many kills in so many steps: some of one rank alone, some of another one while the gang is being made whole. None in the last
@@ -88,7 +90,8 @@ defmodule Transformer.Killer do
 
   # That rank, or one after it that is alive; nil: none is as it should be yet.
   defp kill(rank, killed) do
-    with {:ok, statuses} <- RankBridge.status(Transformer.Gang, timeout: 1_000, unready: :fail),
+    with {:ok, statuses} <-
+           RankBridge.status(Transformer.Gang, timeout: @patience, unready: :fail),
          alive = for(%{error: nil} = it <- statuses, it.pid not in killed, do: it),
          [chosen | _] <- Enum.sort_by(alive, &rem(@ranks + &1.rank - rank, @ranks)),
          at = System.monotonic_time(:millisecond),
