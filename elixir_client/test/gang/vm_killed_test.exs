@@ -18,7 +18,7 @@ defmodule RankBridge.Gang.VmKilledTest do
   calling.(calling)
   """
 
-  test "with kill -9: no rank is left behind, nor the agent" do
+  test "with kill -9: no rank is left behind after seconds, nor the agent" do
     port =
       Port.open({:spawn_executable, System.find_executable("elixir")}, [
         :binary,
@@ -35,6 +35,6 @@ defmodule RankBridge.Gang.VmKilledTest do
     assert Enum.all?([vm, agent | ranks], &OsProcess.alive?/1)
 
     OsProcess.kill(vm)
-    OsProcess.await_gone([vm, agent | ranks])
+    assert OsProcess.await_gone([vm, agent | ranks]) < 10_000
   end
 end

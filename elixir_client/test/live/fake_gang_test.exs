@@ -6,7 +6,7 @@ defmodule RankBridge.FakeGangTest do
   import RankBridge.Test.Soon
 
   alias RankBridge.{Error, Gang, Mesh, Operations, Ref, Tensor}
-  alias RankBridge.Test.LiveRanks
+  alias RankBridge.Test.{Admissions, LiveRanks}
 
   setup_all do
     ranks = LiveRanks.start(4, "fake")
@@ -30,14 +30,6 @@ defmodule RankBridge.FakeGangTest do
   end
 
   defp uuid, do: RankBridge.Id.uuid()
-
-  # The ranks that have come to an operation, of which the first rank knows.
-  defp arrived(gang, id) do
-    for pending <- RankBridge.pending!(gang),
-        %{operation_id: ^id} = it <- pending.admissions,
-        {rank, _after_us} <- it.arrived,
-        do: rank
-  end
 
   test "a tensor of every dtype comes back as it went", %{gang: gang} do
     for dtype <- RankBridge.Dtype.all() do
@@ -436,7 +428,7 @@ defmodule RankBridge.FakeGangTest do
         do: Operations.submit_rank!(gang, rank, :barrier, nil, operation_id: id, timeout: 60_000)
 
     # Whoever came after the end of the shortest timeout would be missing, too.
-    assert_soon([0, 1], fn -> arrived(gang, id) end)
+    assert_soon([0, 1], fn -> Admissions.arrived(gang, id) end)
     last = Operations.call_rank(gang, 2, :barrier, nil, operation_id: id, timeout: 1_000)
 
     for result <- [last | for(rank <- 0..1, do: RankBridge.await(gang, id, rank: rank))] do

@@ -6,7 +6,7 @@ defmodule RankBridge.GlooGangTest do
   import RankBridge.Test.Soon
 
   alias RankBridge.{Error, Gang, Id, RankStatus, Tensor}
-  alias RankBridge.Test.LiveRanks
+  alias RankBridge.Test.{Admissions, LiveRanks}
 
   setup do
     # A rank that was killed stays away, however long the test takes to look.
@@ -22,7 +22,7 @@ defmodule RankBridge.GlooGangTest do
     id = Id.uuid()
     first = RankBridge.Operations.submit_rank!(gang, 0, :barrier, nil, operation_id: id)
     # Whoever came after the end of the shorter timeout would be missing, too.
-    assert_soon([0], fn -> arrived(gang, id) end)
+    assert_soon([0], fn -> Admissions.arrived(gang, id) end)
     opts = [operation_id: id, timeout: 1_000]
     last = RankBridge.Operations.call_rank(gang, 2, :barrier, nil, opts)
 
@@ -70,13 +70,5 @@ defmodule RankBridge.GlooGangTest do
 
     assert [%RankStatus{error: nil}, %RankStatus{error: nil}, %RankStatus{error: %Error{}}] =
              RankBridge.status!(gang)
-  end
-
-  # The ranks that have come to an operation, of which the first rank knows.
-  defp arrived(gang, id) do
-    for pending <- RankBridge.pending!(gang),
-        %{operation_id: ^id} = it <- pending.admissions,
-        {rank, _after_us} <- it.arrived,
-        do: rank
   end
 end
