@@ -56,7 +56,7 @@ def run(folder: Path, what: str, timeout_s: float = TIMEOUT_S, **environment: st
 
 def said_by_name(folder: Path, names: Sequence[str], **environment: str) -> dict[str, list[Said]]:
     """What each rank said of each thing that leaves all ranks where they are, all in one job."""
-    said = run(folder, ",".join(names), **environment)
+    said = run(folder, ",".join(names), TIMEOUT_S, **environment)
     assert [[it["what"] for it in each] for each in said] == [list(names)] * SIZE
     return {name: [each[place] for each in said] for place, name in enumerate(names)}
 
