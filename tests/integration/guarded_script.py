@@ -463,12 +463,14 @@ def unreceived(rank: int) -> None:
         other = threading.Thread(target=done.wait)
         other.start()
         try:
+            store.set("receives 2", "")
             dist.recv(torch.empty(4), 3, tag=2)
         finally:
             done.set()
             other.join()
     if rank == 3:
-        irecv(torch.empty(4), 2).wait(timedelta(seconds=1))
+        store.wait(["receives 2"])
+        irecv(torch.empty(4), 2).wait(timedelta(seconds=3))
 
 
 def sender_gone(rank: int) -> None:

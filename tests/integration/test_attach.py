@@ -55,7 +55,7 @@ def test_of_a_missing_rank_it_is_said_where_its_script_is(gang: Gang) -> None:
     errors = []
 
     def all_have_said_it() -> bool:
-        error = gang[0].start("barrier", timeout=0.2).exception()
+        error = gang[0].start("barrier", timeout=1.0).exception()
         assert isinstance(error, PeerMissingError)
         errors.append(error)
         activities = [it.activity for it in error.ranks if it.state == "missing"]

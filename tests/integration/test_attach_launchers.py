@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.support.foreign_jobs import BIN, END_S, SCRIPT, job, torchrun
+from tests.support.gangs import START_TIMEOUT_S
 from tests.support.waiting import until
 
 import rankbridge
@@ -64,6 +66,7 @@ def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
         until(lambda: one.count("atexit") == SIZE)
     assert not one.endpoints_file.exists()
     with job(alone, [sys.executable, SPAWN], ["--file-store", str(alone / "store")]) as other:
+        other.began(SIZE)
         until(lambda: other.count("step") >= 20)
     both = one.digests().keys() & other.digests().keys()
     assert len(both) >= 20
@@ -79,7 +82,7 @@ def test_the_examples_of_the_page(
     command = [*torchrun(SIZE)[:-1], "train.py"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            until((tmp_path / "endpoints.json").exists)
+            until((tmp_path / "endpoints.json").exists, START_TIMEOUT_S)
             exec(controller, {})
         finally:
             process.terminate()
@@ -97,12 +100,15 @@ def test_a_job_that_is_started_again_is_attached_again(tmp_path: Path) -> None:
         assert works(it.endpoints_file)
         first = it.pids()
         it.say("raise")
-        until(lambda: it.count("began") == 2 * SIZE)
+        it.began(2 * SIZE)
         second = it.pids()
         assert set(first.values()).isdisjoint(second.values())
 
         def shown() -> list[int]:
-            return [rank["pid"] for rank in json.loads(it.endpoints_file.read_text())["ranks"]]
+            # The first attempt may have taken its file away.
+            with suppress(FileNotFoundError):
+                return [rank["pid"] for rank in json.loads(it.endpoints_file.read_text())["ranks"]]
+            return []
 
         until(lambda: shown() == [second[rank] for rank in range(SIZE)])
         assert works(it.endpoints_file)

@@ -43,7 +43,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
     """Four ranks on a backend that has little, and does that badly."""
-    yield from started(tmp_path_factory.mktemp("partial"), "partial", "--data-timeout", "1")
+    yield from started(tmp_path_factory.mktemp("partial"), "partial", "--data-timeout", "4")
 
 
 @pytest.mark.parametrize("case", sample(CONTRACT, 30), ids=lambda it: it["case"])
@@ -88,8 +88,8 @@ def test_a_backend_that_hangs_or_raises_ends_the_generation_and_no_rank(
     refs = partial.put(given)
     begun = time.monotonic()
     with pytest.raises(GangError) as raised:
-        partial.all_reduce(refs, timeout=20)
-    assert time.monotonic() - begun < 10
+        partial.all_reduce(refs, timeout=60)
+    assert time.monotonic() - begun < 30
     errors = [it.error for it in raised.value.outcomes if it.error]
     assert len(errors) == 4
     # The first one to fail ends the generation of the others.

@@ -108,7 +108,7 @@ def test_the_command_line_is_named_in_place_of_a_line(
     fake4: RunningGang, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = ["--endpoints", str(fake4.endpoints_file)]
-    assert main(["call", "barrier", "--rank", "1", "--timeout", "0.1", *target]) != 0
+    assert main(["call", "barrier", "--rank", "1", "--timeout", "1", *target]) != 0
     said = capsys.readouterr().err
     assert "PEER_MISSING in barrier #" in said
     assert " on world at rankbridge call: 1 of 4 ranks came, missing: ranks 0, 2-3" in said

@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 
 from rankbridge.v1 import operation_service_pb2, rank_service_pb2, ref_service_pb2
@@ -180,7 +181,7 @@ def test_without_a_gang_the_way_to_name_one_is_told(command: tuple[str, ...], tm
 
 
 def test_a_gang_that_is_not_there_is_told(tmp_path: Path) -> None:
-    done = cli(None, "status", "--endpoints", f"unix:{tmp_path}/nobody", "--timeout", "1")
+    done = cli(None, "status", "--endpoints", f"unix:{tmp_path}/nobody", "--timeout", "20")
     assert done.returncode == 1
     assert re.search(r"^0 +not reached$", done.stdout, re.MULTILINE)
     assert "UNAVAILABLE" in done.stdout
@@ -241,7 +242,7 @@ def test_the_readmes_shell_program_prints_what_it_says(gloo4: RunningGang) -> No
 
 def test_text_of_others_moves_no_cursor(tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\r\u202e\u009b1m"
-    with up(tmp_path, 2, "fake") as running, grpc.insecure_channel(running.targets[0]) as channel:
+    with up(tmp_path, 2, "fake", PATIENT) as running, grpc.insecure_channel(running.targets[0]) as channel:
         opened = RefServiceStub(channel).OpenSession(
             ref_service_pb2.OpenSessionRequest(session_id=hostile), timeout=TIMEOUT_S
         )

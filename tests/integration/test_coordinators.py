@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def verdict(folder: Path, how: str, *, attached: bool = False) -> Mapping[str, A
                     return found
         finally:
             for pid in [*descendants(job.pid), job.pid]:
-                os.kill(pid, signal.SIGKILL)
+                # A launcher ends the others when it sees that one is gone.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

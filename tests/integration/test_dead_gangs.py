@@ -6,14 +6,17 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
+from tests.support.processes import stop
 from tests.support.waiting import until
 
 import rankbridge
@@ -26,10 +29,10 @@ PATIENCE_S = 0.3
 
 
 @contextmanager
-def gang(folder: Path) -> Iterator[tuple[RunningGang, Gang]]:
+def gang(folder: Path, patience: Sequence[str] = PATIENT) -> Iterator[tuple[RunningGang, Gang]]:
     """A gang that keeps its records in the folder, and stays as it is when ranks die."""
     folder.parent.mkdir(exist_ok=True)
-    options = ["--observe", str(folder), "--on-rank-exit", "leave"]
+    options = ["--observe", str(folder), "--on-rank-exit", "leave", *patience]
     with (
         up(folder.parent, SIZE, "gloo", options) as running,
         rankbridge.connect(running.endpoints_file, timeout=30.0, session=False) as it,
@@ -41,6 +44,11 @@ def kill(running: RunningGang, ranks: range | tuple[int, ...] = range(SIZE)) -> 
     """Kills ranks; they are dead."""
     pids = [running.pids[it] for it in ranks]
     began = {it: started(it) for it in pids}
+    # None of them is to see another's end.
+    for it in pids:
+        os.kill(it, signal.SIGSTOP)
+    for it in pids:
+        stop(it)
     for it in pids:
         os.kill(it, signal.SIGKILL)
     until(lambda: all(is_dead(it, began[it]) for it in pids))
@@ -57,13 +65,15 @@ def doctor(*arguments: str) -> tuple[int, dict[str, Any]]:
     return found.returncode, json.loads(found.stdout)
 
 
-def waiting(it: Gang, seconds: float) -> bool:
-    """Whether an operation has been pending for so long."""
-    return any(
-        one.done is None and one.announced is not None and growth.time - one.called > seconds
-        for rank in range(SIZE)
-        for growth in [next(iter_growth(it, rank))]
-        for one in growth.pending
+def waiting(it: Gang, ranks: Sequence[int], seconds: float) -> bool:
+    """Whether an operation has been pending for so long on each of these ranks."""
+    return all(
+        any(
+            one.done is None and one.announced is not None and growth.time - one.called > seconds
+            for growth in [next(iter_growth(it, rank))]
+            for one in growth.pending
+        )
+        for rank in ranks
     )
 
 
@@ -74,9 +84,12 @@ def iter_growth(it: Gang, rank: int) -> Iterator[rankbridge.RecordGrowth]:
 
 def killed_while_they_wait(running: RunningGang, it: Gang, seconds: float) -> None:
     """Kills all ranks once two have waited so long for rank 1."""
+    began = time.monotonic()
     it.barrier()
+    # Who was late once is waited for twice as long.
+    seconds += 2 * (time.monotonic() - began)
     pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]
-    until(lambda: waiting(it, seconds))
+    until(lambda: waiting(it, (0, 2), seconds))
     kill(running)
     for one in pending:
         with pytest.raises(RankBridgeError):
@@ -108,7 +121,7 @@ def test_one_is_killed_and_then_the_others(tmp_path: Path) -> None:
     with gang(folder) as (running, it):
         tensors = it.put([np.ones(4, np.float32)] * SIZE)
         pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 1)]
-        until(lambda: waiting(it, 0.05))
+        until(lambda: waiting(it, (0, 1), 0.05))
         kill(running, (2,))
         for one in pending:
             with pytest.raises(RankBridgeError, match="rank 2 is lost"):
@@ -146,7 +159,7 @@ def test_nobody_is_blamed_where_nobody_waited(tmp_path: Path) -> None:
 
 def test_a_rank_that_was_stopped_before_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
-    with gang(folder) as (running, it):
+    with gang(folder, patience=()) as (running, it):
         it.barrier()
         os.kill(running.pids[1], signal.SIGSTOP)
         pending = [it[rank].start("barrier", timeout=30.0) for rank in (0, 2)]

@@ -6,12 +6,13 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.waiting import until
 
@@ -30,13 +31,14 @@ def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
         yield it
 
 
-def found(gang: Gang, kind: str) -> Verdict:
-    """The verdict, once it is of this kind."""
+def found(gang: Gang, kind: str, waiting: Sequence[int] = ()) -> Verdict:
+    """The verdict, once it is of this kind, and these ranks have waited for long: who comes late is blamed, too."""
     verdicts: list[Verdict] = []
 
     def look() -> bool:
-        verdicts.append(gang.diagnose(patience=PATIENCE_S))
-        return verdicts[-1].kind == kind
+        verdicts.append(verdict := gang.diagnose(patience=PATIENCE_S))
+        long = {it.rank for it in verdict.waits if it.waited is not None and it.waited >= PATIENCE_S}
+        return verdict.kind == kind and long.issuperset(waiting)
 
     until(look)
     return verdicts[-1]
@@ -45,7 +47,7 @@ def found(gang: Gang, kind: str) -> Verdict:
 def test_a_rank_that_nobody_calls_is_named_and_then_the_gang_is_healthy(gang: Gang) -> None:
     gang.barrier()
     waiting = [gang[rank].start("barrier", timeout=30.0, operation_id="all") for rank in range(SIZE - 1)]
-    verdict = found(gang, "never_called")
+    verdict = found(gang, "never_called", range(SIZE - 1))
     (culprit,) = verdict.culprits
     assert (culprit.rank, culprit.condition, verdict.call) == (3, "idle", "barrier world")
     assert culprit.pid == gang[3].status().pid
@@ -125,14 +127,14 @@ def test_a_function_that_does_not_return_is_found_with_its_line_also_by_the_comm
     app.write_text(APP)
     os.mkfifo(fifo)
     with (
-        up(tmp_path, SIZE, "gloo", ["--load", str(app), "--on-rank-exit", "leave"]) as running,
+        up(tmp_path, SIZE, "gloo", [*PATIENT, "--load", str(app), "--on-rank-exit", "leave"]) as running,
         rankbridge.connect(running.description, timeout=30.0) as gang,
         ThreadPoolExecutor(1) as thread,
     ):
         batch = thread.submit(gang[2].call, "train", str(fifo))
         until(lambda: bool(gang[2].pending().operations))
         waiting = [gang[rank].start("barrier", timeout=30.0, operation_id="all") for rank in (0, 1, 3)]
-        verdict = found(gang, "never_called")
+        verdict = found(gang, "never_called", (0, 1, 3))
         (culprit,) = verdict.culprits
         assert culprit.rank == 2
         assert culprit.condition in ("blocked_read", "lock", "unknown")
@@ -268,7 +270,7 @@ def test_a_function_that_keeps_the_others_waiting_in_a_collective_is_found(
     os.mkfifo(fifo)
     with rankbridge.connect(training.description, timeout=60.0) as gang:
         steps = gang.function("train").start(str(fifo))
-        verdict = found(gang, "never_called")
+        verdict = found(gang, "never_called", (0, 1, 3))
         assert [it.rank for it in verdict.culprits] == [2]
         assert verdict.call == "all_reduce world#4"
         assert [(it.function, Path(it.file).name) for it in verdict.culprits[0].stack] == [
@@ -286,7 +288,7 @@ def test_collectives_of_a_function_that_differ_are_found_and_are_forgotten_with_
 ) -> None:
     with rankbridge.connect(training.description, timeout=60.0) as gang:
         differing = gang.function("differ").start("")
-        verdict = found(gang, "mismatch_kind")
+        verdict = found(gang, "mismatch_kind", range(SIZE))
         assert [it.rank for it in verdict.culprits] == [1]
         assert {it.ranks for it in verdict.sides} == {(1,), (0, 2, 3)}
         gang.form()
@@ -303,7 +305,7 @@ def test_of_a_rank_in_which_nothing_can_run_the_line_is_read_from_outside(
     os.mkfifo(fifo)
     with rankbridge.connect(training.description, timeout=60.0) as gang:
         steps = gang.function("keep_the_lock").start(str(fifo))
-        verdict = found(gang, "never_called")
+        verdict = found(gang, "never_called", (0, 1, 3))
         (culprit,) = verdict.culprits
         assert (culprit.rank, culprit.condition, culprit.pid) == (2, "gil_held", training.pids[2])
         assert culprit.host

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.waiting import until
 
@@ -106,7 +107,7 @@ def test_the_examples_on_events(
         printed += capsys.readouterr().out
         return text in printed
 
-    with up(tmp_path, 2, "fake") as running:
+    with up(tmp_path, 2, "fake", PATIENT) as running:
         os.symlink(running.endpoints_file, "endpoints.json")
         names: dict[str, Any] = {"rankbridge": rankbridge}
         watching = threading.Thread(target=exec, args=(first, names))

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.diagnose.faults import Program
@@ -18,6 +20,7 @@ from tests.diagnose.said import Said
 from tests.diagnose.score import score
 from tests.diagnose.variants import Variant
 from tests.support.sampling import sample, seed
+from tests.support.waiting import until
 
 BIN = Path(sys.executable).parent
 RUNS = [(it, variant) for variant in Variant for it in programs(variant).values()]
@@ -35,7 +38,7 @@ def doctor(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
         check=False,
     )
 
@@ -78,11 +81,19 @@ def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> No
         try:
             assert job.stdout is not None
             assert job.stdout.readline() == "asleep\n"
-            answer = doctor(str(job.pid), "--patience", "0.1", "--json")
+            verdict: dict[str, Any] = {}
+
+            def all_have_come() -> bool:
+                verdict.update(json.loads(doctor(str(job.pid), "--patience", "0.1", "--json").stdout))
+                waiting = sorted(it["rank"] for it in verdict["waits"])
+                return (verdict["kind"], waiting) == ("never_called", [0, 2])
+
+            until(all_have_come)
         finally:
             for pid in [job.pid, *descendants(job.pid)]:
-                os.kill(pid, signal.SIGKILL)
-    verdict = json.loads(answer.stdout)
+                # The ranks end with who has started them.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
     assert (verdict["kind"], [it["rank"] for it in verdict["culprits"]]) == ("never_called", [1])
     assert (verdict["call"], verdict["world_size"]) == ("barrier world#6", 3)
 

@@ -191,7 +191,8 @@ def test_expectations_are_judged_as_of_a_step(drive: Drive) -> None:
     (failure,) = error["failures"]
     assert (failure["word"], failure["ranks"]) == ("ok", [0, 1, 2])
     expect = {"error": "PEER_MISSING", "names": {"missing": [1]}}
-    drive.ask("call", call="barrier", absent=[1], timeout_ms=100, expect=expect)
+    # On a busy machine the others may take a while to come.
+    drive.ask("call", call="barrier", absent=[1], timeout_ms=2000, expect=expect)
 
 
 def test_groups_are_made_and_listed(drive: Drive) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 
 import rankbridge
@@ -30,7 +31,7 @@ for folder in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
-    with up(tmp_path_factory.mktemp("dumped"), SIZE, "fake") as gang:
+    with up(tmp_path_factory.mktemp("dumped"), SIZE, "fake", PATIENT) as gang:
         yield gang
 
 
@@ -74,7 +75,7 @@ def test_torchs_tool_says_of_a_healthy_gang_nothing_and_of_others_what_is_wrong(
         absent = gang.new_group("absent", [3, 1, 2])
         gang.barrier(group=absent)
         # Without an id: what is of one operation shows in their times.
-        waiting = [gang[rank].start("barrier", group=absent, timeout=0.2) for rank in (1, 3)]
+        waiting = [gang[rank].start("barrier", group=absent, timeout=2.0) for rank in (1, 3)]
         for it in waiting:
             with pytest.raises(rankbridge.PeerMissingError):
                 it.result()

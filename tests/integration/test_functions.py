@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import (
@@ -290,11 +291,21 @@ def test_a_rank_that_others_miss_is_told_to_run_a_function(held: Gang) -> None:
     call = held.function("hold").start()
     with call.reports() as reports:
         assert {next(reports).rank for _ in range(SIZE)} == set(range(SIZE))
-    error = held[1].start("barrier", timeout=0.2).exception()
+    errors = []
+
+    def all_have_said_it() -> bool:
+        error = held[1].start("barrier", timeout=1.0).exception()
+        assert isinstance(error, PeerMissingError)
+        errors.append(error)
+        activities = [it.activity for it in error.ranks if it.state == "missing"]
+        # On a busy machine a rank may not answer in time; that is said, then.
+        return [it and it.doing for it in activities] == ["function"] * (SIZE - 1)
+
+    until(all_have_said_it)
     for rank in held:
         rank.call("let_go")
     assert call.result() == ["let go"] * SIZE
-    assert isinstance(error, PeerMissingError)
+    error = errors[-1]
     activities = [it.activity for it in error.ranks if it.state == "missing"]
     assert [it and (it.doing, it.operation, it.group) for it in activities] == [
         ("function", "hold", "world")
@@ -346,9 +357,10 @@ def test_a_function_that_is_queued_is_withdrawn(held: Gang) -> None:
 def test_a_deadline_asks_the_function_to_end_and_answers_after_a_grace(held: Gang) -> None:
     began = time.monotonic()
     with pytest.raises(DeadlineExceededError, match="was asked to end, and has not") as failed:
-        held.function("hold_on", timeout=0.2)()
+        # On a busy machine a rank may take a while to begin.
+        held.function("hold_on", timeout=2.0)()
     assert failed.value.indefinite
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 30.0
     for rank in held:
         rank.call("let_go")
     assert held.call("add", 1) == [3.0] * SIZE

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import (
@@ -111,7 +112,7 @@ def test_a_rank_that_raises_releases_those_that_wait_for_it(gang: Gang, what: st
     began = time.monotonic()
     with pytest.raises(FunctionFailedError) as failed:
         gang.call("fail_before", 1, what)
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 30.0
     assert isinstance(failed.value, rankbridge.GangError)
     for outcome in failed.value.outcomes:
         assert isinstance(outcome.error, FunctionFailedError)
@@ -130,7 +131,7 @@ def test_a_rank_that_raises_releases_those_that_are_within_a_large_transfer(gang
             gang.call("fail_between", number % SIZE, 0.05 + 0.01 * number)
         gang.form()
         # Waits until the last call has left torch.distributed on every rank.
-        assert gang.function("reduced", timeout=8.0)()[0] == ["gloo", 0, SIZE, 6.0]
+        assert gang.function("reduced", timeout=30.0)()[0] == ["gloo", 0, SIZE, 6.0]
 
 
 def test_those_that_do_not_wait_for_a_rank_that_raises_are_left_alone(gang: Gang) -> None:
@@ -148,7 +149,7 @@ def test_the_loss_of_a_rank_raises_in_all_others_with_the_bridges_error_as_cause
     began = time.monotonic()
     with pytest.raises(PeerLostError):
         gang.call("lose", 2, what)
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 30.0
     gang.form()
     survivors = [gang[rank].call("seen") for rank in (0, 1, 3)]
     assert [it[1] for it in survivors] == ["BridgeError"] * 3
@@ -259,12 +260,8 @@ def test_forming_again_and_again_leaves_nothing_behind(gang: Gang) -> None:
     for _ in range(12):
         gang.form()
         gang.call("reduced")
-    after = held()
     # Gloo lets go of a group's threads and files a moment after the group.
-    assert all(b[0] <= a[0] + 12 and b[1] <= a[1] + 40 for a, b in zip(before, after, strict=True)), (
-        before,
-        after,
-    )
+    until(lambda: all(b[0] <= a[0] + 12 and b[1] <= a[1] + 40 for a, b in zip(before, held(), strict=True)))
 
 
 def _threads_and_files(pid: int) -> tuple[int, int]:

@@ -9,8 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.prepared import rankbridge as rankbridge_command
+from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import InvalidArgumentError, PeerLostError
@@ -79,7 +81,7 @@ def test_what_is_preloaded_is_imported_once_before_the_ranks_are_forked(tmp_path
         "import os\n\nimport early\nfrom rankbridge_server import function\n\n"
         "@function\ndef processes() -> list[int]:\n    return [early.PROCESS, os.getpid()]\n"
     )
-    options = ["--load", str(tmp_path / "app.py"), "--preload", str(tmp_path / "early.py")]
+    options = [*PATIENT, "--load", str(tmp_path / "app.py"), "--preload", str(tmp_path / "early.py")]
     with up(tmp_path, 2, "gloo", options) as running, rankbridge.connect(running.description) as gang:
         early, own = zip(*gang.call("processes"), strict=True)
         assert len(set(early)) == 1
@@ -109,11 +111,13 @@ def test_without_a_module_there_are_no_functions(fake4: RunningGang) -> None:
 
 
 def test_a_rank_in_which_a_function_never_returns_is_killed_and_replaced(tmp_path: Path) -> None:
-    with up(tmp_path, 2, "gloo", ["--load", APP]) as running, rankbridge.connect(running.description) as gang:
+    options = [*PATIENT, "--load", APP]
+    with up(tmp_path, 2, "gloo", options) as running, rankbridge.connect(running.description) as gang:
         before = gang[1].status().pid
         with pytest.raises(InvalidArgumentError, match="another process has the rank"):
             gang[1].kill(pid=before + 1)
         call = gang.function("hold_on").start()
+        until(lambda: all(it.pending().operations for it in gang))
         gang[0].call("let_go")
         assert gang[1].kill(pid=before) == before
         with pytest.raises(PeerLostError):

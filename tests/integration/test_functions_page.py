@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, up
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "functions.md"
@@ -21,7 +22,7 @@ def test_the_module_is_loaded_and_called_as_the_page_says(
     app, client = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "app.py").write_text(app)
     monkeypatch.chdir(tmp_path)
-    with up(tmp_path, 4, "gloo", ["--load", "app.py"]) as running:
+    with up(tmp_path, 4, "gloo", [*PATIENT, "--load", "app.py"]) as running:
         (tmp_path / "endpoints.json").symlink_to(running.endpoints_file)
         names: dict[str, object] = {}
         exec(f"import rankbridge\n{client}", names)

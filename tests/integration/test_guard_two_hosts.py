@@ -39,7 +39,7 @@ done
 wait $ranks
 """
 
-TIMEOUT_S = 2.0
+TIMEOUT_S = 5.0
 Said = dict[str, Any]
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,10 +44,17 @@ class Job:
 
     def attached(self) -> None:
         """Wait until controllers can connect, as long as it takes to start the job."""
+        self._until_started(self.endpoints_file.exists, "nobody can connect")
+
+    def began(self, ranks: int) -> None:
+        """Wait until so many ranks have begun, of all attempts; as long as it takes to start them."""
+        self._until_started(lambda: self.count("began") >= ranks, "the ranks have not begun")
+
+    def _until_started(self, condition: Callable[[], bool], otherwise: str) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self.endpoints_file.exists():
+        while not condition():
             assert self.process.poll() is None, f"the job has ended with {self.process.returncode}"
-            assert time.monotonic() < deadline, "nobody can connect"
+            assert time.monotonic() < deadline, otherwise
             time.sleep(PAUSE_S)
 
     def count(self, *words: str) -> int:

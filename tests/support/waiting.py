@@ -10,9 +10,9 @@ PATIENCE_S = 30.0
 PAUSE_S = 0.001
 
 
-def until(condition: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Ask until the answer is yes; fail if it never is."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
         time.sleep(PAUSE_S)

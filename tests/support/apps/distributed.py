@@ -150,10 +150,11 @@ def fail_after(context: Context, on: int) -> float:
 @rankbridge_server.function
 def lose(context: Context, rank: int, what: str) -> list[str]:
     """One rank dies; what the others see is kept."""
-    dist.barrier()
-    if context.rank == rank:
-        os.kill(os.getpid(), signal.SIGKILL)
     try:
+        dist.barrier()
+        # Others may still be within the barrier then.
+        if context.rank == rank:
+            os.kill(os.getpid(), signal.SIGKILL)
         _wait(context, what)
     except Exception as error:
         # The store's own waits raise the bridge's error itself.

@@ -29,7 +29,7 @@ def faults() -> Iterator[Probe]:
         steps = [{**call, "but": {str(_ODD): odd}, "expect": expect}, _GOOD]
         yield _probe(call["call"], f"a rank asks for {what}", steps)
     missing = {"error": "PEER_MISSING", "names": {"missing": [_ODD]}, "indefinite": False}
-    call = {"call": "all_reduce", "of": "x", "op": "sum", "absent": [_ODD], "timeout_ms": 300}
+    call = {"call": "all_reduce", "of": "x", "op": "sum", "absent": [_ODD], "timeout_ms": 2000}
     yield _probe("all_reduce", "a rank does not come", [{**call, "expect": missing}, _GOOD])
     for rank in range(SIZE):
         yield _killed_while_waiting(rank)
