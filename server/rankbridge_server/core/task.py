@@ -61,6 +61,7 @@ class Task:
         "_lock",
         "_outcome",
         "_phase",
+        "_told",
         "agreement",
         "announced",
         "began",
@@ -110,6 +111,8 @@ class Task:
         # Only once somebody waits.
         self._changed: threading.Condition | None = None
         self._callbacks: list[Callable[[Task], None]] = []
+        # Whether the callbacks have run, for which all but they themselves wait.
+        self._told = False
         self._phase = Phase.CHECK
         self._leaving = False
         self._leave: Callable[[], None] | None = None
@@ -255,7 +258,7 @@ class Task:
 
         Waits no longer when `abandoned` is true at a `wake`.
         """
-        if not self.done:
+        if not self._told:
             self._wait_for(lambda: self.done or abandoned(), timeout)
         if not self.done:
             raise late(GOES_ON).at(self.place, self._phase)
@@ -283,6 +286,7 @@ class Task:
             for callback in callbacks:
                 callback(self)
         finally:
+            self._told = True
             self._notify()
 
     def _notify(self) -> None:
@@ -290,7 +294,7 @@ class Task:
             self._changed.notify_all()
 
     def _await(self, timeout: float) -> bool:
-        return self.done or self._wait_for(lambda: self.done, timeout)
+        return self._told or self._wait_for(lambda: self.done, timeout)
 
     def _wait_for(self, predicate: Callable[[], bool], timeout: float) -> bool:
         with self._lock:
