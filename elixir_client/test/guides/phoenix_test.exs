@@ -53,6 +53,16 @@ defmodule RankBridge.PhoenixGuideTest do
     end
   end
 
+  # A page asks the ranks for a second at most, in which a busy one may not answer.
+  defp refreshed(page, socket, pattern) do
+    if page.render(socket.assigns) =~ pattern do
+      socket
+    else
+      {:noreply, socket} = page.handle_info(:refresh, socket)
+      refreshed(page, socket, pattern)
+    end
+  end
+
   @tag timeout: 180_000
   test "the page shows a gang that starts, loses a rank, and is whole again", context do
     %{page: page, application: application} = context
@@ -66,13 +76,14 @@ defmodule RankBridge.PhoenixGuideTest do
     socket = struct!(Phoenix.LiveView.Socket, connected?: true)
     {:ok, socket} = page.mount(%{}, %{}, socket)
     {_shown, socket} = until(page, socket, "generation 1 is formed, of 2 ranks")
-    {shown, socket} = until(page, socket, ~s(<tr id="rank-1">))
-    assert shown =~ "<td>formed</td>"
+    {_shown, socket} = until(page, socket, ~s(<tr id="rank-1">))
+    socket = refreshed(page, socket, "<td>formed</td>")
 
     OsProcess.kill(Enum.at(RankBridge.status!(gang), 1).pid)
     {_shown, socket} = until(page, socket, "rank 1 is lost in generation 1: ")
-    {shown, _socket} = until(page, socket, "<h1>Generation 2</h1>")
-    assert shown =~ "generation 2 is formed, of 2 ranks"
+    # The ranks may have said before what generation they are in.
+    {shown, _socket} = until(page, socket, "generation 2 is formed, of 2 ranks")
+    assert shown =~ "<h1>Generation 2</h1>"
     refs = RankBridge.create!(gang, :float32, [1], init: {:full, 2.0})
     task = Module.concat(MyAppWeb, "Sum").start(refs)
     assert {:ok, sums} = Task.await(task, @soon)
