@@ -47,6 +47,8 @@ def test_finds_the_gang_whole_after_a_failure(gang):
 @pytest.mark.gang(size=3, backend="gloo")
 def test_kills_a_rank(gang):
     waiting = gang[0].start("barrier", group=gang.group, timeout=60)
+    while not gang[0].pending().operations:
+        pass
     gang.kill(2)
     assert waiting.exception().code == "PEER_LOST"
     gang.form()
@@ -61,7 +63,9 @@ def test_fails_after_calls(gang):
     sent = gang[0].start("send", sums[0], dst_rank_in_group=1, tag=3)
     gang[1].recv(src_rank_in_group=0, tag=3)
     sent.result()
-    waiting = gang[0].start("barrier", timeout=5)
+    waiting = gang[0].start("barrier", timeout=60)
+    while not gang[0].pending().operations:
+        pass
     gang.kill(2)
     assert waiting.exception().code == "PEER_LOST"
     gang.form()
