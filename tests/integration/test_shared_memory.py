@@ -326,8 +326,8 @@ def test_a_call_that_was_given_up_leaves_its_memory_to_the_rank(tmp_path: Path) 
             assert np.array_equal(fetched(gang[0], ref), given)
         assert len(used) == 1
         assert not used & _held(gang)
-        # One is the tensor's.
-        assert len(memory(pid)) == 2
+        # One is the tensor's. What was given up ends when the rank comes to it.
+        until(lambda: len(memory(pid)) == 2)
 
 
 def _held(gang: Gang) -> set[str]:
@@ -413,7 +413,7 @@ sys.stdin.read()
 def test_what_a_killed_client_had_is_gone_after_its_lease(running: RunningGang, gang: Gang) -> None:
     pid = gang[0].status().pid
     assert not memory(pid)
-    command = [sys.executable, "-c", CLIENT, str(running.endpoints_file), "2"]
+    command = [sys.executable, "-c", CLIENT, str(running.endpoints_file), "6"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         assert client.stdout.readline() == "holding\n"
