@@ -30,7 +30,7 @@ from rankbridge import Gang, Pending, RankBridgeError, Ref
 TIMEOUT_S = 20.0
 # Of what must not wait for its timeout.
 LONG_S = 120.0
-SHORT_S = 0.3
+SHORT_S = 1.0
 
 
 @pytest.fixture(params=["gloo2", "gloo4"])

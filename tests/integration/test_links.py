@@ -53,7 +53,7 @@ def barrier_without(gang: LocalGang, missing: int) -> list[BridgeError]:
     tasks = [gang.ranks[first].submit(barrier, Barrier(), a_call(timeout=60))]
     # Who has the short timeout comes last, so that nobody else is missing.
     until(lambda: links_of(gang, 0).group("world").waiting() is not None)
-    tasks.append(gang.ranks[last].submit(barrier, Barrier(), a_call(timeout=0.2)))
+    tasks.append(gang.ranks[last].submit(barrier, Barrier(), a_call(timeout=1.0)))
     errors = [error_of(task, TIMEOUT_S) for task in tasks]
     assert all(errors)
     return [it for it in errors if it]

@@ -7,6 +7,7 @@ import signal
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.gangs import RunningGang, up
@@ -53,7 +54,7 @@ def barrier_without(gang: rankbridge.Gang, absent: int) -> RankBridgeError | Non
         started = [gang[rank].start("barrier", operation_id=identity) for rank in others]
         # Who has the short timeout comes last, so that nobody else is missing.
         until(lambda: arrived(gang, identity) == set(others))
-        started.append(gang[last].start("barrier", operation_id=identity, timeout=0.2))
+        started.append(gang[last].start("barrier", operation_id=identity, timeout=1.0))
         errors = [it.exception() for it in started]
         assert all(str(it) == str(errors[0]) for it in errors)
         return errors[0]
@@ -66,12 +67,12 @@ def arrived(gang: rankbridge.Gang, identity: str) -> set[int]:
     return {rank for it in gang[0].pending().admissions if it.operation_id == identity for rank in it.arrived}
 
 
-def receive_fails(gang: rankbridge.Gang, rank: int, **options: int) -> RankBridgeError | None:
+def receive_fails(gang: rankbridge.Gang, rank: int, **options: Any) -> RankBridgeError | None:
     """The error of a receive to which nobody comes."""
 
     def fail() -> RankBridgeError | None:
         with pytest.raises(PeerMissingError) as caught:
-            gang[rank].recv_object(tag=7, timeout=0.2, **options)
+            gang[rank].recv_object(tag=7, timeout=1.0, **options)
         return caught.value
 
     return told(fail)

@@ -68,7 +68,7 @@ def first(events: Events, kind: type[E], wanted: Callable[[E], bool] = lambda it
 def miss(gang: Gang, operation_id: str, rank: int = 1) -> rankbridge.PeerMissingError:
     """An operation for which one rank comes alone."""
     with pytest.raises(rankbridge.PeerMissingError) as error:
-        gang[rank].barrier(operation_id=operation_id, timeout=0.02)
+        gang[rank].barrier(operation_id=operation_id, timeout=0.5)
     return error.value
 
 
@@ -202,7 +202,7 @@ def test_the_asyncio_front_tells_the_same(running: RunningGang, name: str) -> No
         gang = await rankbridge.aconnect(running.description, timeout=DEADLINE_S)
         async with gang, await gang.events(["peer_missing"]) as events:
             with pytest.raises(rankbridge.PeerMissingError):
-                await gang[1].barrier(operation_id=name, timeout=0.02)
+                await gang[1].barrier(operation_id=name, timeout=0.5)
             seen = [await anext(events)]
             async with await gang[0].events(["peer_missing"], after=events.watching[0].last) as again:
                 seen.append(await anext(again))
