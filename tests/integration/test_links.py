@@ -26,13 +26,15 @@ from rankbridge_server.links.readers import Readers
 from rankbridge_server.links.sockets import SocketLinkMaker, SocketLinks
 
 TIMEOUT_S = 10
+# Nobody is lost here for being slow; who is gone is seen by the end of its links.
+PATIENT = Heartbeat(misses=300)
 
 
 @pytest.fixture(params=["unix", "tcp"])
 def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], LinkMaker]:
     if request.param == "tcp":
-        return lambda rank: SocketLinkMaker("127.0.0.1:0")
-    return lambda rank: SocketLinkMaker(f"unix:{tmp_path}/links-{rank}")
+        return lambda rank: SocketLinkMaker("127.0.0.1:0", heartbeat=PATIENT)
+    return lambda rank: SocketLinkMaker(f"unix:{tmp_path}/links-{rank}", heartbeat=PATIENT)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.processes import stop
 from tests.support.waiting import until
@@ -28,7 +29,8 @@ Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 @pytest.fixture(scope="module")
 def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
-    with up(tmp_path_factory.mktemp("metrics"), 3, options=["--metrics", "127.0.0.1:0"]) as running:
+    options = [*PATIENT, "--metrics", "127.0.0.1:0"]
+    with up(tmp_path_factory.mktemp("metrics"), 3, options=options) as running:
         yield running
 
 

@@ -15,6 +15,7 @@ import grpc
 import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from tests.conftest import PATIENT
 from tests.support.foreign_jobs import job, torchrun
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.strangers import needs_another_user, stranger
@@ -35,7 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[RunningGang]:
-    options = ["--observe", str(folder), "--max-pending", "1", "--audit", str(folder.with_name("audit"))]
+    audit = str(folder.with_name("audit"))
+    options = [*PATIENT, "--observe", str(folder), "--max-pending", "1", "--audit", audit]
     with up(folder.parent, SIZE, "gloo", options) as it:
         yield it
 

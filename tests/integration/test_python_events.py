@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.processes import watched
 
@@ -28,7 +29,7 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGang]:
     """A gang of three that tells of stragglers soon, on each backend in turn."""
-    options = ["--straggler-after", "0.05"]
+    options = [*PATIENT, "--straggler-after", "0.05"]
     with up(tmp_path_factory.mktemp("events"), 3, request.param, options) as it:
         yield it
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.proc import open_files
 from tests.support.waiting import until
@@ -76,7 +77,7 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGang]:
     options = ["--no-shared-memory"] if request.param == "far" else []
-    with up(tmp_path_factory.mktemp("queues"), SIZE, options=options) as it:
+    with up(tmp_path_factory.mktemp("queues"), SIZE, options=[*PATIENT, *options]) as it:
         yield it
 
 

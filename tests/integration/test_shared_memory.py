@@ -19,6 +19,7 @@ import grpc
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.processes import stop, watched
 from tests.support.waiting import until
@@ -37,7 +38,7 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGang]:
     """A gang of two, on each backend in turn."""
-    with up(tmp_path_factory.mktemp("memory"), 2, request.param) as it:
+    with up(tmp_path_factory.mktemp("memory"), 2, request.param, PATIENT) as it:
         yield it
 
 
