@@ -97,14 +97,14 @@ def test_status_answers_when_ranks_do_not(host: Path) -> None:
     options = ["--on-rank-exit", "leave", "--heartbeat-misses", "15"]
     with up(host, 3, options=options, own=True) as gang:
         os.kill(gang.pids[2], signal.SIGKILL)
-        until(lambda: all(it["error"] for it in asked("status")["ranks"]))
-        found = asked("status")
+        until(lambda: all(it["error"] for it in asked("status", "--timeout", "20")["ranks"]))
+        found = asked("status", "--timeout", "20")
         assert not found["whole"]
         assert [it["state"] for it in found["ranks"]] == ["over", "over", "not reached"]
         # The others say when they lost it.
         assert found["ranks"][2]["since"] == min(it["since"] for it in found["ranks"][:2])
         assert "UNAVAILABLE" in found["ranks"][2]["error"]
-        shown = run("status")
+        shown = run("status", "--timeout", "20")
         assert shown.returncode == 1
         assert re.search(r"^2 +not reached +\d\d:\d\d:\d\d$", shown.stdout, re.MULTILINE)
         assert re.search(rf"^0 +{gang.pids[0]} .* over ", shown.stdout, re.MULTILINE)

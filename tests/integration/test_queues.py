@@ -31,7 +31,7 @@ from rankbridge.v1.value_pb2 import MapEntry, MapValue, NoneValue, Value
 
 SIZE = 3
 TIMEOUT_MS = 60_000
-SHORT_MS = 300
+SHORT_MS = 1000
 MAX_BYTES = 256 * 1024 * 1024
 
 
