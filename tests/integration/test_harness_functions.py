@@ -179,7 +179,7 @@ expect.ok = { 0 = [], 1 = [[0, 3, 2], [0, 2, 1], [2, 3, 2]], 2 = [[0, 3, 2], [0,
 call = "call_function"
 function = "loop"
 args = [2]
-timeout_ms = 400
+timeout_ms = 3000
 fault = { hold = [1], at = "second broadcast" }
 expect.error = { 1 = "DEADLINE_EXCEEDED", 2 = "DEADLINE_EXCEEDED" }
 [[step]]

@@ -126,7 +126,7 @@ def test_groups_are_made_and_the_gang_is_formed_again_over_tls(gang: LocalGang) 
 
 
 def test_a_missing_rank_is_named_over_tls(gang: LocalGang) -> None:
-    for outcome in gang.run(barrier, [Barrier(), Barrier(), None], timeout=0.2):
+    for outcome in gang.run(barrier, [Barrier(), Barrier(), None], timeout=1.0):
         assert isinstance(outcome, BridgeError)
         assert outcome.failure.code is ErrorCode.PEER_MISSING
     assert works(gang)

@@ -31,10 +31,13 @@ def gang(directory: Path, options: Sequence[str]) -> Iterator[tuple[Path, dict[s
     arguments = ["up", "--size", "2", "--endpoints-file", str(endpoints), "--max-refs", "8", *options]
     with (
         errors.open("w") as stderr,
-        subprocess.Popen([RANKBRIDGE, *arguments], stdout=subprocess.DEVNULL, stderr=stderr) as process,
+        subprocess.Popen(
+            [RANKBRIDGE, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as process,
     ):
         try:
-            until(endpoints.exists)
+            assert process.stdout is not None
+            assert any(line.startswith("ready:") for line in process.stdout)
             yield errors, json.loads(endpoints.read_text())
         finally:
             process.terminate()

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.conftest import PATIENT
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.processes import stop
 from tests.support.waiting import until
@@ -28,7 +29,8 @@ Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 @pytest.fixture(scope="module")
 def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
-    with up(tmp_path_factory.mktemp("metrics"), 3, options=["--metrics", "127.0.0.1:0"]) as running:
+    options = [*PATIENT, "--metrics", "127.0.0.1:0"]
+    with up(tmp_path_factory.mktemp("metrics"), 3, options=options) as running:
         yield running
 
 
@@ -119,9 +121,9 @@ def test_who_came_last_has_what_the_others_have_waited_for_it(gang: RunningGang)
     with rankbridge.connect(gang.description) as driver:
         group = driver.new_group("late", [1, 0, 2])
         waiting = [driver[rank].start("barrier", group=group, operation_id="it") for rank in (0, 1)]
-        until(lambda: all(it.announced for rank in (0, 1) for it in driver[rank].record(group=group)))
-        until(lambda: all(len(driver[rank].record(group=group)) == 1 for rank in (0, 1)))
-        waited = min(it.waited for rank in (0, 1) for it in driver[rank].pending().operations)
+        # Rank 1 is the group's first.
+        until(lambda: [set(it.arrived) for it in driver[1].pending().admissions] == [{0, 1}])
+        (admission,) = driver[1].pending().admissions
         driver[2].barrier(group=group, operation_id="it")
         for it in waiting:
             it.result()
@@ -133,7 +135,7 @@ def test_who_came_last_has_what_the_others_have_waited_for_it(gang: RunningGang)
     (labels,) = found
     assert dict(labels) == {"rank": "1", "group": "late", "op": "barrier", "last": "2"}
     # Two have waited.
-    assert 0 < waited < found[labels] < 2 * TIMEOUT_S
+    assert 0 < admission.waited < found[labels] < 2 * TIMEOUT_S
 
 
 def test_what_is_pending_has_an_age(gang: RunningGang) -> None:
@@ -161,16 +163,25 @@ def test_a_client_reads_the_same_as_messages(gang: RunningGang) -> None:
 def test_lost_and_stopped_ranks_are_down_and_the_others_are_read(tmp_path: Path) -> None:
     options = ["--metrics", "127.0.0.1:0", "--on-rank-exit", "leave", "--heartbeat-interval", "60"]
     with up(tmp_path, 3, options=options) as gang:
-        assert [value(scraped(url(gang)), "rankbridge_rank_up", rank=it) for it in range(3)] == [1, 1, 1]
+        until(lambda: _up(scraped(url(gang))) == [1, 1, 1])
         os.kill(gang.pids[0], signal.SIGKILL)
         stop(gang.pids[1])
+        seen: list[Values] = []
+
+        def are_seen() -> bool:
+            seen.append(scraped(url(gang)))
+            return _up(seen[-1]) == [0, 0, 1]
+
         try:
-            until(lambda: value(scraped(url(gang)), "rankbridge_rank_up", rank=0) == 0)
-            values = scraped(url(gang))
+            # On a busy machine the one that runs may answer too late, too.
+            until(are_seen)
         finally:
             os.kill(gang.pids[1], signal.SIGCONT)
-        assert [value(values, "rankbridge_rank_up", rank=it) for it in range(3)] == [0, 0, 1]
-        assert value(values, "rankbridge_build_info", rank=2, version=_version(gang), backend="gloo") == 1
+        assert value(seen[-1], "rankbridge_build_info", rank=2, version=_version(gang), backend="gloo") == 1
+
+
+def _up(values: Values) -> list[float]:
+    return [value(values, "rankbridge_rank_up", rank=it) for it in range(3)]
 
 
 def _version(gang: RunningGang) -> str:

@@ -15,6 +15,7 @@ import grpc
 import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from tests.conftest import PATIENT
 from tests.support.foreign_jobs import job, torchrun
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.strangers import needs_another_user, stranger
@@ -35,7 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[RunningGang]:
-    options = ["--observe", str(folder), "--max-pending", "1", "--audit", str(folder.with_name("audit"))]
+    audit = str(folder.with_name("audit"))
+    options = [*PATIENT, "--observe", str(folder), "--max-pending", "1", "--audit", audit]
     with up(folder.parent, SIZE, "gloo", options) as it:
         yield it
 
@@ -52,12 +54,17 @@ def is_refusal(error: RankBridgeError) -> bool:
     return all(isinstance(it, NotAllowedError) and "the caller may observe" in str(it) for it in errors)
 
 
+def is_healthy(gang: Gang) -> bool:
+    """A verdict waits 2 s for a rank; on a busy machine one may be later."""
+    return gang.diagnose().is_healthy
+
+
 def test_an_observer_sees_all(running: RunningGang, observer: Gang) -> None:
     with rankbridge.connect(running.endpoints_file) as owner:
         owner.barrier()
     assert [it.pid for it in observer.status()] == running.pids
     assert [it[-1].operation for it in observer.record()] == ["barrier"] * SIZE
-    assert observer.diagnose().is_healthy
+    until(lambda: is_healthy(observer))
 
 
 def test_an_observer_changes_nothing(running: RunningGang, observer: Gang) -> None:
@@ -161,11 +168,12 @@ def test_it_answers_while_all_other_threads_of_a_rank_are_taken(running: Running
         rank = rank_service_pb2_grpc.RankServiceStub(channel)
         try:
             calls: list[object] = []
-            while answers(rank) and len(calls) < 5_000:
+            # On a busy machine an answer may be late.
+            while any(answers(rank) for _ in range(3)) and len(calls) < 5_000:
                 calls += [reflection.ServerReflectionInfo(nothing()) for _ in range(50)]
             assert not answers(rank)
             assert [it.rank for it in observer.status()] == [0, 1]
-            assert observer.diagnose().is_healthy
+            until(lambda: is_healthy(observer))
         finally:
             may_end.set()
 
@@ -195,7 +203,7 @@ def test_a_job_with_a_sidecar_can_be_observed(tmp_path: Path) -> None:
         it.attached()
         with rankbridge.connect(folder / "gang.json", session=False) as gang:
             assert len(gang.status()) == SIZE
-            assert gang.diagnose().is_healthy
+            until(lambda: is_healthy(gang))
             with pytest.raises(RankBridgeError) as raised:
                 gang.barrier()
             assert is_refusal(raised.value)

@@ -97,14 +97,14 @@ def test_status_answers_when_ranks_do_not(host: Path) -> None:
     options = ["--on-rank-exit", "leave", "--heartbeat-misses", "15"]
     with up(host, 3, options=options, own=True) as gang:
         os.kill(gang.pids[2], signal.SIGKILL)
-        until(lambda: all(it["error"] for it in asked("status")["ranks"]))
-        found = asked("status")
+        until(lambda: all(it["error"] for it in asked("status", "--timeout", "20")["ranks"]))
+        found = asked("status", "--timeout", "20")
         assert not found["whole"]
         assert [it["state"] for it in found["ranks"]] == ["over", "over", "not reached"]
         # The others say when they lost it.
         assert found["ranks"][2]["since"] == min(it["since"] for it in found["ranks"][:2])
         assert "UNAVAILABLE" in found["ranks"][2]["error"]
-        shown = run("status")
+        shown = run("status", "--timeout", "20")
         assert shown.returncode == 1
         assert re.search(r"^2 +not reached +\d\d:\d\d:\d\d$", shown.stdout, re.MULTILINE)
         assert re.search(rf"^0 +{gang.pids[0]} .* over ", shown.stdout, re.MULTILINE)
@@ -115,11 +115,12 @@ def test_a_stopped_rank_is_waited_for_no_longer_than_said(host: Path) -> None:
     with up(host, 2, options=["--heartbeat-interval", "60"], own=True) as gang:
         stop(gang.pids[1])
         try:
-            found = asked("status", "--timeout", "0.5")
+            found = asked("status", "--timeout", "5")
         finally:
             os.kill(gang.pids[1], signal.SIGCONT)
         assert [it["state"] for it in found["ranks"]] == ["formed", "not reached"]
-        assert "DEADLINE_EXCEEDED" in found["ranks"][1]["error"]
+        # Nor does gRPC wait for longer than 2 s for a connection.
+        assert found["ranks"][1]["error"].partition(":")[0] in ("DEADLINE_EXCEEDED", "UNAVAILABLE")
 
 
 def test_status_names_what_is_pending_and_who_is_missing(host: Path) -> None:
@@ -138,7 +139,8 @@ def test_status_names_what_is_pending_and_who_is_missing(host: Path) -> None:
         shown = run("status").stdout
         assert re.search(r"^barrier +stuck +world +\d+\.\d s +0 2 \(waiting\) +1$", shown, re.MULTILINE)
         driver[1].barrier(operation_id="stuck")
-        assert pending() == []
+        # The other ranks may still leave the backend.
+        until(lambda: pending() == [])
 
 
 @pytest.mark.sampled
@@ -159,7 +161,7 @@ def test_top_shows_rates_and_for_whom_the_others_wait(host: Path) -> None:
         assert world["took"] > world["behind"] >= 0
         for rank in (0, 2):
             driver[rank].submit("barrier", operation_id="stuck", timeout=60)
-        until(lambda: driver[2].status().pending_operations == driver[0].status().pending_operations == 1)
+        until(lambda: [set(it.arrived) for it in driver[0].pending().admissions] == [{0, 2}])
         shown = run("top", "--once", "--interval", "0.01").stdout
         assert re.search(
             r"^world +0 1 2 +0\.0 +0\.0 +1 +\d+\.\d s +1 +[012] \(1 of 1\) ", shown, re.MULTILINE
@@ -169,6 +171,7 @@ def test_top_shows_rates_and_for_whom_the_others_wait(host: Path) -> None:
         )
         assert re.search(r"^barrier +stuck +world +\d+\.\d s +0 2 \(waiting\) +1$", shown, re.MULTILINE)
         driver[1].barrier(operation_id="stuck")
+        until(lambda: not any(it.pending_operations for it in driver.status()))
         found = asked("top", "--once", "--interval", "0.01")
         assert [it["last_in"] for it in found["ranks"]][1] >= 1
         (world,) = found["groups"]

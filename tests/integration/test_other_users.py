@@ -8,6 +8,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.local_gang import LocalGang
 from tests.support.proc import open_files
@@ -60,7 +61,7 @@ from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub"""
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
-    with up(tmp_path_factory.mktemp("strangers"), 2, "gloo") as gang:
+    with up(tmp_path_factory.mktemp("strangers"), 2, "gloo", PATIENT) as gang:
         yield gang
 
 

@@ -58,7 +58,8 @@ def test_ranks_are_asked_while_a_browser_looks_and_not_otherwise(fake4: RunningG
         rankbridge.connect(fake4.description, timeout=TIMEOUT_S) as gang,
         served("--endpoints", str(fake4.endpoints_file)) as at,
     ):
-        assert _watches(gang) == 0
+        # Those of other tests may still be ending.
+        until(lambda: _watches(gang) == 0)
         where = urlsplit(at)
         with subprocess.Popen(
             [sys.executable, "-c", _READ, str(where.port), where.path],
@@ -100,7 +101,8 @@ def test_who_may_only_observe_sees_ranks_and_no_tensors(running: RunningGang, tm
                 ranks |= sent.get("ranks", {})
                 # A guest sees its own operations and sessions: none.
                 assert "ended" not in sent
-                if sent.get("verdict") and len(ranks) == 2:
+                # On a busy machine a rank may answer too late for the first verdict.
+                if (sent.get("verdict") or {}).get("kind", "unknown") != "unknown" and len(ranks) == 2:
                     break
             assert [(it["state"], it["well"], it["refs"]) for it in ranks.values()] == [
                 ("formed", True, 0)

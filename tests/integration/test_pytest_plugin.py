@@ -47,6 +47,8 @@ def test_finds_the_gang_whole_after_a_failure(gang):
 @pytest.mark.gang(size=3, backend="gloo")
 def test_kills_a_rank(gang):
     waiting = gang[0].start("barrier", group=gang.group, timeout=60)
+    while not gang[0].pending().operations:
+        pass
     gang.kill(2)
     assert waiting.exception().code == "PEER_LOST"
     gang.form()
@@ -61,12 +63,14 @@ def test_fails_after_calls(gang):
     sent = gang[0].start("send", sums[0], dst_rank_in_group=1, tag=3)
     gang[1].recv(src_rank_in_group=0, tag=3)
     sent.result()
-    waiting = gang[0].start("barrier", timeout=5)
+    waiting = gang[0].start("barrier", timeout=60)
+    while not gang[0].pending().operations:
+        pass
     gang.kill(2)
     assert waiting.exception().code == "PEER_LOST"
     gang.form()
     with pytest.raises(rankbridge.PeerMissingError):
-        gang[1].barrier(timeout=0.1)
+        gang[1].barrier(timeout=1)
     gang.submit("barrier")
     assert gang.pids == {}
 
@@ -213,7 +217,7 @@ def test_a_failure_shows_a_scenario_that_asks_for_the_same(output: str, tmp_path
     assert (sent["each"][0]["of"], sent["wait"], received["each"][0]["rank"]) == ("tensor3", False, 1)
     assert (waits["wait"], waits["expect"]) == (False, {"error": "PEER_LOST"})
     assert (killed, formed) == ({"each": [], "fault": {"kill": [2]}}, {"form": True})
-    assert (missed["timeout_ms"], missed["expect"]) == (100, {"error": "PEER_MISSING"})
+    assert (missed["timeout_ms"], missed["expect"]) == (1000, {"error": "PEER_MISSING"})
 
 
 def test_nothing_is_imported_by_who_asks_for_no_gang(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 from tests.support.processes import watched
 
@@ -28,7 +29,7 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGang]:
     """A gang of three that tells of stragglers soon, on each backend in turn."""
-    options = ["--straggler-after", "0.05"]
+    options = [*PATIENT, "--straggler-after", "0.05"]
     with up(tmp_path_factory.mktemp("events"), 3, request.param, options) as it:
         yield it
 
@@ -68,7 +69,7 @@ def first(events: Events, kind: type[E], wanted: Callable[[E], bool] = lambda it
 def miss(gang: Gang, operation_id: str, rank: int = 1) -> rankbridge.PeerMissingError:
     """An operation for which one rank comes alone."""
     with pytest.raises(rankbridge.PeerMissingError) as error:
-        gang[rank].barrier(operation_id=operation_id, timeout=0.02)
+        gang[rank].barrier(operation_id=operation_id, timeout=0.5)
     return error.value
 
 
@@ -202,7 +203,7 @@ def test_the_asyncio_front_tells_the_same(running: RunningGang, name: str) -> No
         gang = await rankbridge.aconnect(running.description, timeout=DEADLINE_S)
         async with gang, await gang.events(["peer_missing"]) as events:
             with pytest.raises(rankbridge.PeerMissingError):
-                await gang[1].barrier(operation_id=name, timeout=0.02)
+                await gang[1].barrier(operation_id=name, timeout=0.5)
             seen = [await anext(events)]
             async with await gang[0].events(["peer_missing"], after=events.watching[0].last) as again:
                 seen.append(await anext(again))

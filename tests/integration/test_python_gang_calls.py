@@ -30,8 +30,12 @@ def gang(gloo4: RunningGang) -> Iterator[Gang]:
 
 @pytest.fixture
 def mortal(tmp_path: Path) -> Iterator[Gang]:
-    """Ranks that a test may kill."""
-    with up(tmp_path, 3) as running, rankbridge.connect(running.description, calls="gang") as it:
+    """Ranks that a test may kill. A stopped one is not lost before the test's next call has come to the others."""
+    options = ["--heartbeat-misses", "20"]
+    with (
+        up(tmp_path, 3, options=options) as running,
+        rankbridge.connect(running.description, calls="gang") as it,
+    ):
         yield it
 
 

@@ -21,7 +21,7 @@ from rankbridge._plan.operations import Calls
 
 SIZE = 4
 LONG = {"fake": 5_000, "gloo": 300}
-"""Barriers that take longer than whoever looks meanwhile, by backend."""
+"""Barriers that mostly take longer than whoever looks meanwhile, by backend."""
 
 
 @pytest.fixture(
@@ -122,25 +122,28 @@ def test_a_loop_carries_what_its_last_turn_gave(gang: Any, refs: Any) -> None:
 
 
 def test_later_steps_see_what_is_changed_in_place_and_refs_have_it_at_the_end(
-    gang: Any, refs: Any, running: RunningGang
+    gang: Any, running: RunningGang
 ) -> None:
-    program = Program()
-    changed = program.all_reduce(refs, in_place=True)
-    copies = program.broadcast(refs, src_rank_in_group=1)
-    waiting(program, LONG[running.description["backend"]])
-    begun = gang.submit("run_program", program, keep=[changed, copies])
-    seen = 0
-    while True:
-        now = lists(gang, refs)
-        # It was not done when this had been looked at.
-        if any(status.state == "done" for status in begun.poll()):
-            break
-        assert now == ROWS
-        seen += 1
-    assert seen
-    changed, sent = begun.result()
-    assert [ref.id for ref in changed] == [ref.id for ref in refs]
-    assert lists(gang, refs) == lists(gang, sent) == [[6, 46]] * SIZE
+    count, seen = LONG[running.description["backend"]], 0
+    # On a busy machine, whoever looks may take longer.
+    while not seen:
+        refs = gang.put([np.array(row, np.float32) for row in ROWS])
+        program = Program()
+        changed = program.all_reduce(refs, in_place=True)
+        copies = program.broadcast(refs, src_rank_in_group=1)
+        waiting(program, count)
+        begun = gang.submit("run_program", program, keep=[changed, copies])
+        while True:
+            now = lists(gang, refs)
+            # It was not done when this had been looked at.
+            if any(status.state == "done" for status in begun.poll()):
+                break
+            assert now == ROWS
+            seen += 1
+        changed, sent = begun.result()
+        assert [ref.id for ref in changed] == [ref.id for ref in refs]
+        assert lists(gang, refs) == lists(gang, sent) == [[6, 46]] * SIZE
+        count *= 3
 
 
 def test_where_one_member_cannot_nobody_does(gang: Any, refs: Any) -> None:
@@ -151,7 +154,7 @@ def test_where_one_member_cannot_nobody_does(gang: Any, refs: Any) -> None:
         program.all_reduce(others, in_place=True)
     gang.release(others[2])
     with pytest.raises(rankbridge.GangError) as caught:
-        gang.run(program, timeout=0.3)
+        gang.run(program)
     errors = [outcome.error for outcome in caught.value.outcomes]
     assert isinstance(errors[2], rankbridge.ReleasedRefError)
     assert "step 1.0" in errors[2].message
@@ -242,7 +245,7 @@ def test_a_program_that_takes_longer_than_its_timeout_goes_on(calls: Calls, fake
             total = program.all_reduce(refs)
             waiting(program, count)
             try:
-                gang.run(program, keep=[total], timeout=0.4, operation_id=operation_id, calls=calls)
+                gang.run(program, keep=[total], timeout=1.5, operation_id=operation_id, calls=calls)
             except rankbridge.DeadlineExceededError as late:
                 error = late
         assert error.indefinite

@@ -102,13 +102,13 @@ def test_a_queue_is_found_by_its_name(gang: Any, name: str, front: str, running:
 def test_who_does_not_come_is_named_after_the_timeout_and_nothing_is_lost(gang: Any, name: str) -> None:
     queue = gang.new_queue(name, max_chunks=2)
     with pytest.raises(rankbridge.PeerMissingError) as caught:
-        queue.dequeue(2, timeout=0.3)
+        queue.dequeue(2, timeout=1.0)
     assert [(it.rank, it.state) for it in caught.value.ranks] == [(0, "missing")]
     queue.enqueue(0)
     queue.enqueue(1)
     assert [queue.dequeue(reader) for reader in (1, 3)] == [0, 0]
     with pytest.raises(rankbridge.PeerMissingError) as caught:
-        queue.enqueue(2, timeout=0.3)
+        queue.enqueue(2, timeout=1.0)
     assert [(it.rank, it.state) for it in caught.value.ranks] == [(2, "missing")]
     assert not caught.value.indefinite
     assert [queue.dequeue(2) for _ in range(2)] == [0, 1]
@@ -161,7 +161,7 @@ def test_what_cannot_be_made_is_made_nowhere(gang: Any, name: str) -> None:
     ):
         with pytest.raises(error):
             gang.new_queue(f"{name}-2", **options)
-    one_alone = gang[3].start("new_queue", f"{name}-2", timeout=0.3, operation_id=uuid.uuid4().hex)
+    one_alone = gang[3].start("new_queue", f"{name}-2", timeout=1.0, operation_id=uuid.uuid4().hex)
     assert isinstance(one_alone.exception(), rankbridge.PeerMissingError)
     assert [len(rank.queues()) for rank in gang] == [1] * 4
 

@@ -220,7 +220,7 @@ def stopped(gang: Gang, rank: int) -> Iterator[Callable[[], None]]:
 def test_a_deadline_that_passes_while_a_rank_is_stopped(patient: Gang) -> None:
     refs = ones(patient)
     with patient.stream() as stream, stopped(patient, 2):
-        begun = [stream.submit("all_reduce", refs, timeout=0.3) for _ in range(3)]
+        begun = [stream.submit("all_reduce", refs, timeout=1.0) for _ in range(3)]
         kinds_of_each = [{type(each.error) for each in it.outcomes()} for it in begun]
     late = {rankbridge.PeerMissingError, rankbridge.DeadlineExceededError}
     assert kinds_of_each[0] == late
@@ -302,7 +302,7 @@ def seconds_to_end(directory: Path) -> float:
 
 def test_a_gang_ends_at_once_while_clients_have_streams(tmp_path: Path) -> None:
     # A stream that does not end keeps each rank for half a second, every time; a busy machine only sometimes.
-    assert any(seconds_to_end(tmp_path) < 0.45 for _ in range(3))
+    assert any(seconds_to_end(tmp_path) < 0.45 for _ in range(10))
 
 
 # --- without gRPC ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import pytest
 from tests.support.foreign_jobs import Job, job, torchrun
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.pages import served
+from tests.support.processes import stop
 from tests.support.waiting import until
 
 import rankbridge
@@ -269,7 +270,7 @@ def test_what_an_attached_job_itself_calls_is_recorded(attached: Job) -> None:
 @pytest.mark.sampled
 def test_a_stopped_job_shows_what_its_others_wait_in(attached: Job) -> None:
     with rankbridge.connect(attached.endpoints_file) as gang:
-        os.kill(attached.pids()[1], signal.SIGSTOP)
+        stop(attached.pids()[1])
         try:
             until(lambda: any(it.done is None and time.time() - it.called > 0.3 for it in of_script(gang, 0)))
             with gang[0].watch_record(caller="script") as watch:

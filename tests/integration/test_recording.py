@@ -35,7 +35,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "await"},
     {"do": "fault", "cont": [1]},
     {"do": "form"},
-    {"do": "call", "call": "barrier", "absent": [0], "timeout_ms": 50, "expect": {"error": "PEER_MISSING"}},
+    {"do": "call", "call": "barrier", "absent": [0], "timeout_ms": 900, "expect": {"error": "PEER_MISSING"}},
 ]
 
 

@@ -112,7 +112,7 @@ def test_a_forming_that_fails_leaves_no_generation_anywhere_and_can_be_tried_aga
 ) -> None:
     with rankbridge.connect([*gang.targets, f"unix:{tmp_path}/nobody"], session=False) as too_many:
         with pytest.raises(rankbridge.FormingFailedError) as error:
-            too_many.form(timeout=0.5)
+            too_many.form(timeout=3)
         assert "describe failed at 1 of 4 ranks" in str(error.value)
     assert works(gang)
     assert gang.form().generation == 2

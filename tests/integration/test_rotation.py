@@ -113,8 +113,9 @@ def test_new_tokens_replace_the_old_ones_everywhere(tmp_path: Path) -> None:
 def test_a_file_that_others_can_read_is_not_taken(tmp_path: Path) -> None:
     with gang_with_tokens(tmp_path) as (running, file):
         new = Tokens.new()
-        file.write_text(new.to_json())
+        # Before it has the new ones, so that at no moment it is as it ought to be.
         file.chmod(0o644)
+        file.write_text(new.to_json())
         until(lambda: accepted(running, running.token))
         assert not accepted(running, new.own)
         file.chmod(0o600)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.waiting import until
 
 import rankbridge
 
@@ -55,6 +56,8 @@ def test_a_lost_rank_takes_all_along_and_they_are_started_again(
         assert summed(gang) == [[2.0, 1.0]] * 2
         before = [status.pid for status in gang.status()]
         held = gang[0].start("barrier")
+        # A call that comes after the loss is told that the generation is over.
+        until(lambda: gang[0].status().pending_operations == 1)
         os.kill(before[1], signal.SIGKILL)
         with pytest.raises((rankbridge.PeerLostError, rankbridge.UnavailableError)):
             held.result()

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
+from tests.conftest import PATIENT
 from tests.support.collector import Collector, Span
 from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from tests.support.waiting import until
@@ -25,7 +26,7 @@ def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.port}")
         environ.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        with up(tmp_path_factory.mktemp("traces"), 3, own=True) as running:
+        with up(tmp_path_factory.mktemp("traces"), 3, options=PATIENT, own=True) as running:
             yield running
     collector.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 # Between two questions: who asks without a pause keeps the threads of its own process from making it true.
 PAUSE_S = 0.001
 
