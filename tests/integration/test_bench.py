@@ -46,6 +46,7 @@ def test_ranks_of_the_native_loop_run_every_collective(tmp_path: Path) -> None:
                 assert min(block.seconds) > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.elixir
 def test_the_elixir_client_makes_every_call(tmp_path: Path) -> None:
     with Contender("elixir", "2", log=tmp_path) as elixir:

@@ -187,6 +187,7 @@ def test_who_does_not_receive_or_send_is_named_with_what_it_does_instead(
     assert min(said[0]["seconds"], said[2]["seconds"]) >= TIMEOUT_S
 
 
+@pytest.mark.sampled
 def test_calls_fare_alike_whether_they_enter_gloo_or_travel_with_their_announcement(
     by_name: dict[str, list[Said]], tmp_path: Path
 ) -> None:
@@ -234,6 +235,7 @@ def test_ranks_that_have_done_all_that_they_had_to_may_leave(tmp_path: Path) -> 
     assert [[it["code"] for it in each] for each in said] == [[""], [""], [], []]
 
 
+@pytest.mark.sampled
 def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(

@@ -490,6 +490,7 @@ def test_the_ranks_of_a_job_are_held_where_a_sidecar_is_attached(tmp_path: Path)
         foreign.end()
 
 
+@pytest.mark.sampled
 def test_the_ranks_of_a_guarded_job_are_held_after_what_took_long_or_differed(tmp_path: Path) -> None:
     with job(tmp_path, torchrun(2), ["--line", "after", "--pause", "0.01", "--guard", "60"]) as foreign:
         foreign.attached()

@@ -218,6 +218,7 @@ def test_a_size_of_no_rank_is_refused() -> None:
     assert (result.returncode, "must be 1 or more" in result.stderr) == (2, True)
 
 
+@pytest.mark.sampled
 def test_ranks_under_torchrun_form_a_gang_of_their_own(tmp_path: Path) -> None:
     endpoints = tmp_path / "endpoints.json"
     command = [

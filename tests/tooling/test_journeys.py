@@ -95,6 +95,7 @@ def test_shell(server: Path, host: Path) -> None:
     assert run(server, host, "bash", "-euc", program).splitlines() == ["[3.0, 3.0]"] * 2
 
 
+@pytest.mark.sampled
 def test_the_operators_questions(server: Path, host: Path) -> None:
     page = (ROOT / "docs" / "operator.md").read_text()
     rows = re.findall(r"^\| (\d+) \| .*? \| (.*) \|$", page, re.MULTILINE)
@@ -117,6 +118,7 @@ def test_the_operators_questions(server: Path, host: Path) -> None:
             following.send_signal(signal.SIGINT)
 
 
+@pytest.mark.sampled
 def test_torchrun(server: Path, host: Path, tmp_path: Path) -> None:
     command = marked("docs/torchrun.md", "command", "sh").split()
     with subprocess.Popen(
