@@ -12,7 +12,7 @@ TORCH_CALLS = (
     *("all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter"),
     *("reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier"),
     *("monitored_barrier", "send", "recv", "all_reduce_coalesced", "all_gather_coalesced"),
-    *("all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced"),
+    *("all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced", "gather_into_tensor"),
 )
 """What a function calls of torch.distributed, by the names that `rankbridge watch` gives it."""
 

@@ -12,9 +12,10 @@ from .verdict import Kind
 
 # Lists may have parts of unequal size on some backends.
 _SAME_SIZE = {"all_reduce", "broadcast", "reduce", "all_gather_into_tensor", "reduce_scatter_tensor"}
+_SAME_SIZE |= {"gather_into_tensor"}
 _SAME_DTYPE = _SAME_SIZE | {"all_gather", "reduce_scatter", "all_to_all", "all_to_all_single"}
 _WITH_OP = {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"}
-_WITH_ROOT = {"broadcast", "reduce", "gather", "scatter"}
+_WITH_ROOT = {"broadcast", "reduce", "gather", "gather_into_tensor", "scatter"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from .stacks import in_teardown, waits_for_device, waits_in_collective, waits_in
 from .verdict import Condition
 
 _ELSEWHERE = {Condition.ASLEEP, Condition.BLOCKED_READ, Condition.WAITING_FOR_CHILD}
-_ONE_SIDED = {"broadcast", "reduce", "gather", "scatter"}
+_ONE_SIDED = {"broadcast", "reduce", "gather", "gather_into_tensor", "scatter"}
 _ONE_SIDED |= {"broadcast_object", "broadcast_object_list", "broadcast_tensor_dict"}
 
 

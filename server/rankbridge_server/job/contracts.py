@@ -21,6 +21,7 @@ _ALIKE = {
     "all_gather": "output_tensors",
     "all_gather_into_tensor": "input_tensor",
     "gather": "input_tensors",
+    "gather_into_tensor": "input_tensor",
     "scatter": "output_tensors",
     "reduce_scatter": "input_tensors",
     "reduce_scatter_tensor": "input_tensor",
@@ -37,6 +38,7 @@ _ROOT = {
     "scatter": "src_rank_in_group",
     "reduce": "dst_rank_in_group",
     "gather": "dst_rank_in_group",
+    "gather_into_tensor": "dst_rank_in_group",
 }
 _MOST_SHOWN = 8
 _KNOWN: dict[tuple[object, ...], str] = {}

@@ -80,11 +80,17 @@ def test_records_that_begin_at_another_call_blame_nobody(tmp_path: Path) -> None
     assert found.culprits == ()
 
 
-def test_a_broadcast_that_is_done_on_its_root_alone_blames_only_who_did_not_come(tmp_path: Path) -> None:
-    root = [*DONE, entry(3, "broadcast")]
-    waits = [*DONE, entry(3, "broadcast", state="started")]
-    assert verdict(tmp_path, {0: root, 1: waits, 2: waits}).culprits == ()
-    assert [it.rank for it in verdict(tmp_path, {0: root, 1: waits, 2: DONE}).culprits] == [2]
+@pytest.mark.parametrize("kind", ["broadcast", "gather_single"])
+def test_a_call_that_is_done_on_one_rank_alone_blames_only_who_did_not_come(
+    tmp_path: Path, kind: str
+) -> None:
+    one = [*DONE, entry(3, kind)]
+    waits = [*DONE, entry(3, kind, state="started")]
+    assert verdict(tmp_path, {0: one, 1: waits, 2: waits}).culprits == ()
+    found = verdict(tmp_path, {0: one, 1: waits, 2: DONE})
+    assert [it.rank for it in found.culprits] == [2]
+    # As the record of `rankbridge watch` names it, which torch's recorder names anew.
+    assert found.call.startswith({"gather_single": "gather_into_tensor"}.get(kind, kind))
 
 
 def test_a_dump_that_is_absent_makes_the_rank_unknown_and_not_guilty(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore, Work
 
+from rankbridge_server.job.contracts import contract_of
 from rankbridge_server.job.watch import hook
 from rankbridge_server.job.watch.next_call import NextCall
+
+GATHER_SINGLE: Any = vars(dist).get("gather_single")
 
 
 @pytest.fixture
@@ -31,6 +35,23 @@ def test_what_is_hooked_is_as_it_was_once_the_hook_is_removed(group: None) -> No
     assert vars(Work)["wait"] is bare
     dist.all_reduce(torch.ones(1))
     assert seen == ["all_reduce"]
+
+
+def test_every_collective_of_this_torch_is_seen() -> None:
+    operators = {it for it in torch._C._dispatch_get_all_op_names() if it.startswith("c10d::")}
+    # No rank waits for another in that.
+    assert operators - {"c10d::check_for_nan"} <= {f"c10d::{it}" for it in hook._OPERATORS}
+
+
+@pytest.mark.skipif(GATHER_SINGLE is None, reason="torch 2.14 is the first to have it")
+def test_a_gather_into_one_tensor_is_seen(group: None) -> None:
+    seen: list[NextCall] = []
+    hook.call_before(seen.append)
+    with pytest.raises(RuntimeError, match="gloo does not support gather_single"):
+        GATHER_SINGLE(torch.ones(2), torch.empty(2))
+    assert [contract_of(it) for it in seen] == [
+        "gather_into_tensor dtype=float32 shape=[2] dst_rank_in_group=0"
+    ]
 
 
 def test_a_wait_that_somebody_else_has_wrapped_stays(group: None, monkeypatch: pytest.MonkeyPatch) -> None:

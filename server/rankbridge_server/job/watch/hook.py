@@ -28,6 +28,7 @@ _OPERATORS = {
     "allgather_": "all_gather",
     "_allgather_base_": "all_gather_into_tensor",
     "gather_": "gather",
+    "gather_into_tensor_": "gather_into_tensor",
     "scatter_": "scatter",
     "reduce_scatter_": "reduce_scatter",
     "_reduce_scatter_base_": "reduce_scatter_tensor",

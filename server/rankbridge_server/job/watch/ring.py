@@ -66,7 +66,10 @@ COORDINATOR_KINDS = (
     "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict",
 )  # fmt: skip
 """What coordinators call besides."""
-KINDS = ("", *TORCH_KINDS, *COORDINATOR_KINDS)
+LATER_TORCH_KINDS = ("gather_into_tensor",)
+"""What passes torch's dispatcher from 2.14 on."""
+KINDS = ("", *TORCH_KINDS, *COORDINATOR_KINDS, *LATER_TORCH_KINDS)
+"""By their numbers in records, which stay: new ones come last."""
 DTYPES = (
     "", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
     "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2",
