@@ -115,7 +115,7 @@ def test_who_has_not_come_is_named_with_its_line(by_name: dict[str, list[Said]])
         assert "3 of 4 ranks came, missing: rank 2" in it["text"]
         doing = it["text"].splitlines()[-1]
         # A busy machine may keep it from saying so in time.
-        assert "in missing" in doing or "did not say within 50 ms" in doing
+        assert "in missing" in doing or "did not say within 200 ms" in doing
         assert it["seconds"] >= TIMEOUT_S
 
 

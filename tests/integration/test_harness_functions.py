@@ -62,9 +62,11 @@ def loop(context, steps: int):
 def counted():
     return entered
 """
+# On a busy machine it may take longer than the usual 10 s until ranks are ready for functions.
 HEAD = """\
 format = 1
 name = "it"
+timeout_ms = 60000
 gang = { size = 3, load = "app.py" }
 [tensors.x]
 dtype = "float32"

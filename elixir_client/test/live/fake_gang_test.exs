@@ -422,6 +422,15 @@ defmodule RankBridge.FakeGangTest do
   end
 
   test "a missing rank is named with what it does instead", %{gang: gang} do
+    for error <- missed(gang) do
+      assert %{doing: :idle, operation: "", site: ""} = activity = activity(error)
+      assert activity.for_ms in 150..60_000
+      assert error.message =~ ~r/rank 3: +has not come: it has no call, for \d+\.\d s/
+    end
+  end
+
+  # What three ranks are told of the last one. On a busy machine, 200 ms may be too short for it to say what it does.
+  defp missed(gang) do
     id = RankBridge.Id.uuid()
 
     for rank <- 0..1,
@@ -431,13 +440,18 @@ defmodule RankBridge.FakeGangTest do
     assert_soon([0, 1], fn -> Admissions.arrived(gang, id) end)
     last = Operations.call_rank(gang, 2, :barrier, nil, operation_id: id, timeout: 1_000)
 
-    for result <- [last | for(rank <- 0..1, do: RankBridge.await(gang, id, rank: rank))] do
-      assert {:error, %Error{reason: :peer_missing} = error} = result
-      assert [%{rank: 3, activity: activity}] = Enum.filter(error.ranks, &(&1.state == :missing))
-      assert %{doing: :idle, operation: "", site: ""} = activity
-      assert activity.for_ms in 150..60_000
-      assert error.message =~ ~r/rank 3: +has not come: it has no call, for \d+\.\d s/
-    end
+    errors =
+      for result <- [last | for(rank <- 0..1, do: RankBridge.await(gang, id, rank: rank))] do
+        assert {:error, %Error{reason: :peer_missing} = error} = result
+        error
+      end
+
+    if activity(hd(errors)).doing == :silent, do: missed(gang), else: errors
+  end
+
+  defp activity(error) do
+    assert [%{rank: 3, activity: activity}] = Enum.filter(error.ranks, &(&1.state == :missing))
+    activity
   end
 
   test "the mean of integers is refused and changes nothing", %{gang: gang} do

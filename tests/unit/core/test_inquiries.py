@@ -18,7 +18,8 @@ class Asked:
     def __init__(self) -> None:
         self.questions: list[tuple[int, int]] = []
         self.known: list[Mapping[int, Activity]] = []
-        self.it = Inquiries(self._ask, lambda place: place == 3)
+        self.stopped = {3}
+        self.it = Inquiries(self._ask, lambda place: place in self.stopped)
 
     def _ask(self, number: int, place: int) -> Activity | None:
         self.questions.append((number, place))
@@ -47,9 +48,20 @@ def test_all_have_answered_before_anything_is_told() -> None:
     assert asked.it.deadline is None
 
 
+def test_of_who_is_stopped_no_answer_is_waited_for() -> None:
+    asked = Asked()
+    asked.ask(3, 0)
+    assert asked.questions == [(1, 0), (1, 3)]
+    assert asked.known == [{0: IDLE, 3: STOPPED}]
+    assert asked.it.deadline is None
+
+
 def test_who_does_not_answer_in_time_is_silent_or_known_to_be_stopped() -> None:
     asked = Asked()
+    asked.stopped = set()
     asked.ask(1, 2, 3, now=10.0)
+    # Since it was asked.
+    asked.stopped = {3}
     asked.it.answer(1, 2, IDLE)
     assert asked.it.deadline == 10.0 + ANSWER_S
     asked.it.expire(10.0 + ANSWER_S / 2)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 from ..activity import Activity, Doing
 
-ANSWER_S = 0.05
+ANSWER_S = 0.2
 """How long an answer may take. What the leader has to say is late by no more than that."""
 
 Known = Mapping[int, Activity]
 """What members do, by rank in group."""
+_STOPPED = Activity(doing=Doing.STOPPED)
+_SILENT = Activity(doing=Doing.SILENT, seconds=ANSWER_S)
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ class Inquiries:
     def __init__(self, ask: Callable[[int, int], Activity | None], is_stopped: Callable[[int], bool]) -> None:
         """`ask`: asks a member, by rank in group, the question of a number; gives what is known at once, None: nothing.
 
-        `is_stopped`: whether the process of a member that has not answered is known to be stopped.
+        `is_stopped`: whether the process of a member is known to be stopped. Its answer is not waited for.
         """
         self._ask = ask
         self._is_stopped = is_stopped
@@ -48,7 +50,10 @@ class Inquiries:
         self._last += 1
         inquiry = self._waiting[self._last] = _Inquiry(now + ANSWER_S, set(missing), answered)
         for place in sorted(inquiry.missing):
-            if (activity := self._ask(self._last, place)) is not None:
+            activity = self._ask(self._last, place)
+            if activity is None and self._is_stopped(place):
+                activity = _STOPPED
+            if activity is not None:
                 inquiry.missing.discard(place)
                 inquiry.known[place] = activity
         self._look_at(self._last)
@@ -66,11 +71,7 @@ class Inquiries:
         for number in [number for number, it in self._waiting.items() if it.due <= now]:
             inquiry = self._waiting[number]
             for place in inquiry.missing:
-                inquiry.known[place] = (
-                    Activity(doing=Doing.STOPPED)
-                    if self._is_stopped(place)
-                    else Activity(doing=Doing.SILENT, seconds=ANSWER_S)
-                )
+                inquiry.known[place] = _STOPPED if self._is_stopped(place) else _SILENT
             inquiry.missing.clear()
             self._look_at(number)
 
