@@ -225,7 +225,7 @@ def test_a_controller_that_dies_or_falls_silent_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: type[Fate], why: str
 ) -> None:
     if fate is Stopped:
-        # Of those that end, the end is told, however long it takes.
+        # The harness reports the end of one that ends, however long it takes.
         of_seconds(monkeypatch)
     rounds = [
         Round(number, 2, ("elixir", "elixir"), (), SUM, "world", fate(0, False, 0.0)) for number in (1, 2)

@@ -50,7 +50,7 @@ def works(gang: LocalGang) -> bool:
 
 
 def barrier_without(gang: LocalGang, missing: int) -> list[BridgeError]:
-    """What those who come to a barrier are told of the one who does not."""
+    """The errors of those who come to a barrier, about the one who does not."""
     first, last = (rank for rank in range(3) if rank != missing)
     tasks = [gang.ranks[first].submit(barrier, Barrier(), a_call(timeout=60))]
     # Who has the short timeout comes last, so that nobody else is missing.

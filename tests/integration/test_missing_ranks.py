@@ -33,7 +33,7 @@ def missing(error: RankBridgeError | None) -> dict[int, Activity]:
     return {it.rank: it.activity for it in error.ranks if it.state == "missing" and it.activity is not None}
 
 
-def told(fail: Callable[[], RankBridgeError | None]) -> RankBridgeError | None:
+def once_all_say(fail: Callable[[], RankBridgeError | None]) -> RankBridgeError | None:
     """The error of a call in which missing ranks say what they do. On a busy machine one may be silent meanwhile."""
     errors: list[RankBridgeError | None] = []
 
@@ -59,7 +59,7 @@ def barrier_without(gang: rankbridge.Gang, absent: int) -> RankBridgeError | Non
         assert all(str(it) == str(errors[0]) for it in errors)
         return errors[0]
 
-    return told(fail)
+    return once_all_say(fail)
 
 
 def arrived(gang: rankbridge.Gang, identity: str) -> set[int]:
@@ -75,7 +75,7 @@ def receive_fails(gang: rankbridge.Gang, rank: int, **options: Any) -> RankBridg
             gang[rank].recv_object(tag=7, timeout=1.0, **options)
         return caught.value
 
-    return told(fail)
+    return once_all_say(fail)
 
 
 @pytest.mark.parametrize("absent", [0, 3], ids=["the leader", "another"])

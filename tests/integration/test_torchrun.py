@@ -56,7 +56,7 @@ def test_a_lost_rank_takes_all_along_and_they_are_started_again(
         assert summed(gang) == [[2.0, 1.0]] * 2
         before = [status.pid for status in gang.status()]
         held = gang[0].start("barrier")
-        # A call that comes after the loss is told that the generation is over.
+        # A call that comes after the loss fails because the generation is over.
         until(lambda: gang[0].status().pending_operations == 1)
         os.kill(before[1], signal.SIGKILL)
         with pytest.raises((rankbridge.PeerLostError, rankbridge.UnavailableError)):

@@ -41,7 +41,7 @@ def test_errors_are_as_the_label_says(case: Labelled, gang: RunningGang) -> None
 
 
 def patient(case: Labelled) -> Labelled:
-    """The case, whose callers wait longer for those that never come."""
+    """The same case; its callers wait longer for those that never come."""
     if case.step.get("timeout_ms") != SHORT_MS:
         return case
     return replace(case, step={**case.step, "timeout_ms": PATIENT_MS})

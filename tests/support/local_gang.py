@@ -127,7 +127,7 @@ class LocalGang:
     ) -> list[Exception | None]:
         """As `run`, for a timeout that is to pass: each one's error, as the leader rules.
 
-        Nobody waits, and so none is withdrawn whose lane has not begun with it at the timeout, as on a busy machine.
+        Nobody waits: a waiter would withdraw a call whose lane has not begun by the timeout, as on a busy machine.
         """
         tasks = self._submitted(operation, args, **call)
         return [task if isinstance(task, Exception) else error_of(task, PATIENCE_S) for task in tasks]

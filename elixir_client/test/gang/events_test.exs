@@ -20,7 +20,7 @@ defmodule RankBridge.Gang.EventsTest do
   defp passed_on(gang, event),
     do: assert_receive({:passed_on, {:rank_bridge, ^gang, ^event}}, @soon)
 
-  # What was told of late members of an operation that has ended since.
+  # Drops the events about late members of an operation that has ended since.
   defp forget_late(id) do
     receive do
       {:rank_bridge, _gang, %Event{kind: :straggler, operation_id: ^id}} ->

@@ -294,7 +294,7 @@ defmodule RankBridge.Gang.LossesTest do
     nothing_more(context)
   end
 
-  test "what happens while a watch is not there is told by the next, and nothing twice",
+  test "the next watch reports what happens while there is none, and nothing twice",
        context do
     gang = start(context, on_rank_lost: :replace)
     supervisor = GangChildren.pid(gang, :watchers)

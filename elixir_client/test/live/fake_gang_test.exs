@@ -429,7 +429,7 @@ defmodule RankBridge.FakeGangTest do
     end
   end
 
-  # What three ranks are told of the last one. On a busy machine, 200 ms may be too short for it to say what it does.
+  # The errors of three ranks about the last one. On a busy machine, 200 ms may be too short for it to say what it does.
   defp missed(gang) do
     id = RankBridge.Id.uuid()
 

@@ -465,7 +465,7 @@ defmodule RankBridge.LiveHoldTest do
     assert {:ok, %{1 => %Error{}} = ended} = Hold.ended(hold)
     assert Map.keys(ended) == [1]
 
-    # Where it is still set, it holds in the next generation, too. The first may be told after the gang is ready.
+    # Where it is still set, it holds in the next generation, too. The gang may report the first after it is ready.
     assert_receive {:rank_bridge, ^gang, %Gang.Event{kind: :formed, generation: generation}}
                    when generation > 1,
                    60_000

@@ -37,7 +37,7 @@ defmodule RankBridge.KinoTest do
     assert text =~ ~r/\| 1 \|.* formed \| 0 \|/
     assert shown(frame, "is formed") =~ ~r/- \d\d:\d\d:\d\d generation 1 is formed, of 2 ranks/
 
-    # That it is formed is told before the ranks are watched.
+    # The gang reports that it is formed before it watches the ranks.
     assert_soon(1, fn -> WatchedRanks.watchers(ranks, 0) end)
     missing = [%V1.MissingMember{rank: 1}]
     late = %V1.StragglerEvent{group: "world", operation: "barrier", missing: missing}

@@ -24,7 +24,7 @@ defmodule RankBridge.Test.Marks do
     _released = RankBridge.release!(gang, refs)
 
     receive do
-      # On a loaded machine its members may be late, which is told before.
+      # On a loaded machine its members may be late: the gang reports that before.
       {:rank_bridge, ^gang, %Event{kind: :mismatch, operation_id: ^id}} ->
         forget(gang)
         id

@@ -98,7 +98,7 @@ defmodule RankBridge.Transport.ConnectionTest do
       call = unary(channel)
       request(socket)
       [{_monitor, connection}] = Map.to_list(:sys.get_state(channel.pid).connections)
-      # The end of each interval, told by hand: no answer comes too late then.
+      # The test ends each interval itself: no answer comes too late then.
       interval = fn -> send(connection, {:timeout, make_ref(), :keepalive}) end
       alive? = fn -> :sys.get_state(connection).alive? end
 

@@ -123,7 +123,7 @@ def test_what_is_done_aside_gives_its_value_or_raises_its_error() -> None:
     def is_idle() -> bool:
         return len(aside._idle) == 1
 
-    # Its thread has nothing to do again a moment after it has told what came of it.
+    # Its thread becomes idle a moment after it has given the result.
     assert aside.safely(work) == 7
     until(is_idle)
     with pytest.raises(ValueError, match="a test"):

@@ -1,4 +1,4 @@
-"""Who is told when a task ends: its callbacks, then all who wait for it."""
+"""A task that ends runs its callbacks, then wakes all who wait for it."""
 
 from __future__ import annotations
 
