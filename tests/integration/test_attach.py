@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.foreign_jobs import Job, job, torchrun
+from tests.support.missing import missing, once_all_say
 from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang
-from rankbridge.errors import PeerMissingError, RankBridgeError
+from rankbridge.errors import RankBridgeError
 
 SIZE = 4
 
@@ -52,23 +53,11 @@ def works(gang: Gang) -> bool:
 
 
 def test_of_a_missing_rank_it_is_said_where_its_script_is(gang: Gang) -> None:
-    errors = []
-
-    def all_have_said_it() -> bool:
-        error = gang[0].start("barrier", timeout=1.0).exception()
-        assert isinstance(error, PeerMissingError)
-        errors.append(error)
-        activities = [it.activity for it in error.ranks if it.state == "missing"]
-        assert len(activities) == SIZE - 1
-        # On a busy machine a rank may not answer in time; that is said, then.
-        return [it and it.doing for it in activities] == ["idle"] * (SIZE - 1)
-
-    until(all_have_said_it)
-    activities = [it.activity for it in errors[-1].ranks if it.state == "missing"]
-    assert all(it and re.fullmatch(r"foreign_job\.py:\d+ in \w+", it.where) for it in activities)
-    assert re.search(
-        r"it has no call, for [\d.]+ s; its script is at foreign_job\.py:\d+ in ", str(errors[-1])
-    )
+    error = once_all_say(lambda: gang[0].start("barrier", timeout=1.0).exception())
+    activities = missing(error).values()
+    assert [it.doing for it in activities] == ["idle"] * (SIZE - 1)
+    assert all(re.fullmatch(r"foreign_job\.py:\d+ in \w+", it.where) for it in activities)
+    assert re.search(r"it has no call, for [\d.]+ s; its script is at foreign_job\.py:\d+ in ", str(error))
 
 
 def test_a_jobs_groups_are_found_by_name(gang: Gang) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
-from tests.support.waiting import until
+from tests.support.missing import missing, once_all_say
 
 import rankbridge
 from rankbridge import (
@@ -25,7 +25,6 @@ from rankbridge import (
     GangError,
     InvalidArgumentError,
     MismatchError,
-    PeerMissingError,
     RankBridgeError,
     UnknownFunctionError,
     UnknownRefError,
@@ -291,27 +290,16 @@ def test_a_rank_that_others_miss_is_told_to_run_a_function(held: Gang) -> None:
     call = held.function("hold").start()
     with call.reports() as reports:
         assert {next(reports).rank for _ in range(SIZE)} == set(range(SIZE))
-    errors = []
-
-    def all_have_said_it() -> bool:
-        error = held[1].start("barrier", timeout=1.0).exception()
-        assert isinstance(error, PeerMissingError)
-        errors.append(error)
-        activities = [it.activity for it in error.ranks if it.state == "missing"]
-        # On a busy machine a rank may not answer in time; that is said, then.
-        return [it and it.doing for it in activities] == ["function"] * (SIZE - 1)
-
-    until(all_have_said_it)
+    error = once_all_say(lambda: held[1].start("barrier", timeout=1.0).exception())
     for rank in held:
         rank.call("let_go")
     assert call.result() == ["let go"] * SIZE
-    error = errors[-1]
-    activities = [it.activity for it in error.ranks if it.state == "missing"]
-    assert [it and (it.doing, it.operation, it.group) for it in activities] == [
-        ("function", "hold", "world")
-    ] * (SIZE - 1)
-    assert all(it and it.site.startswith(f"{__file__}:") for it in activities)
-    assert all(it and re.fullmatch(r"functions\.py:\d+ in hold", it.where) for it in activities)
+    activities = missing(error).values()
+    assert [(it.doing, it.operation, it.group) for it in activities] == [("function", "hold", "world")] * (
+        SIZE - 1
+    )
+    assert all(it.site.startswith(f"{__file__}:") for it in activities)
+    assert all(re.fullmatch(r"functions\.py:\d+ in hold", it.where) for it in activities)
     said = r"has not come: it runs function hold, for [\d.]+ s at \S+, and is at functions\.py:\d+ in hold"
     assert re.search(said, str(error))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.missing import missing, once_all_say
 from tests.support.processes import stop
 from tests.support.waiting import until
 
@@ -24,25 +25,6 @@ def gang(request: pytest.FixtureRequest) -> Iterator[rankbridge.Gang]:
     running: RunningGang = request.getfixturevalue(request.param)
     with rankbridge.connect(running.description, timeout=20) as gang:
         yield gang
-
-
-def missing(error: RankBridgeError | None) -> dict[int, Activity]:
-    """What the missing ranks do."""
-    assert isinstance(error, PeerMissingError)
-    assert not error.indefinite
-    return {it.rank: it.activity for it in error.ranks if it.state == "missing" and it.activity is not None}
-
-
-def once_all_say(fail: Callable[[], RankBridgeError | None]) -> RankBridgeError | None:
-    """The error of a call in which missing ranks say what they do. On a busy machine one may be silent meanwhile."""
-    errors: list[RankBridgeError | None] = []
-
-    def all_say() -> bool:
-        errors.append(fail())
-        return "silent" not in {it.doing for it in missing(errors[-1]).values()}
-
-    until(all_say)
-    return errors[-1]
 
 
 def barrier_without(gang: rankbridge.Gang, absent: int) -> RankBridgeError | None:
