@@ -72,6 +72,8 @@ class Generation:
         self._waiters: dict[object, Callable[[BridgeError], None]] = {}
         self.regrouped: Callable[[], object] = lambda: None
         """Called when a group was added or removed."""
+        self.over: Callable[[], object] = lambda: None
+        """Called when the generation has ended, before its operations are answered. It must not block."""
 
     @property
     def error(self) -> BridgeError | None:
@@ -325,6 +327,7 @@ class Generation:
             pending = list(self._pending)
             groups = list(self._groups.values())
             waiters, self._waiters = list(self._waiters.values()), {}
+        self.over()
         self._holds.end_generation()
         for task in pending:
             task.lose(error.failure)

@@ -163,6 +163,8 @@ class Rank:
         self._generation: Generation | None = None
         self.regrouped: Callable[[], object] = lambda: None
         """Called when a group of the generation was added or removed."""
+        self.over: Callable[[], object] = lambda: None
+        """Called when a generation has ended, before its operations are answered. It must not block."""
 
     def describe(self) -> Description:
         """The rank's state. Never waits, not even for a forming that is under way."""
@@ -387,7 +389,7 @@ class Rank:
                 generation.end(error, ended)
                 raise error.at(Place(rank=preparation.rank, generation=number))
             self._generation = generation
-            generation.regrouped = self.regrouped
+            generation.regrouped, generation.over = self.regrouped, self.over
             self.holds.begin_generation()
             self.functions.formed(generation)
             generation.announce()

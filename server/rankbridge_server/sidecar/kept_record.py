@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,9 +30,14 @@ class KeptRecord:
         self._witness = Witness(folder)
         self._changed = threading.Event()
         self._stopped = False
+        self._lock = threading.Lock()
+        self._looks = itertools.count(1)
+        self._written = 0
         self._changed.set()
         rank.events.notes.append(self._happened)
         rank.regrouped = self._changed.set
+        # Whoever learns from an operation why the generation has ended may kill the rank, and read it in the record.
+        rank.over = self._write_state
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)
         self._thread.start()
 
@@ -40,7 +46,7 @@ class KeptRecord:
         self._stopped = True
         self._changed.set()
         self._thread.join()
-        self._record.describe(self._describe(self._record.most_state))
+        self._write_state()
         self._record.end()
         self._witness.close()
 
@@ -48,13 +54,22 @@ class KeptRecord:
         # Whoever adds an event may hold the generation's lock, which a description needs.
         self._changed.set()
 
+    def _write_state(self) -> None:
+        look = next(self._looks)
+        state = self._describe(self._record.most_state)
+        with self._lock:
+            # Of two threads, the one that looked first may come last.
+            if look > self._written:
+                self._written = look
+                self._record.describe(state)
+
     def _run(self) -> None:
         while not self._stopped:
             self._record.live()
             self._witness.ensure()
             if self._changed.wait(ALIVE_S):
                 self._changed.clear()
-                self._record.describe(self._describe(self._record.most_state))
+                self._write_state()
             self._rank.script_calls.settle()
             for task in self._rank.pending()[0]:
                 # What has entered no phase yet waits behind others, or is held.

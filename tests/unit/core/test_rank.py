@@ -342,6 +342,25 @@ class Refusing(LocalPeer):
         raise BridgeError.of(ErrorCode.FORMING_FAILED, "the test says so")
 
 
+def test_a_rank_tells_that_its_generation_is_over_before_operations_are_answered(gang: LocalGang) -> None:
+    seen: list[tuple[State, str, BridgeError | None]] = []
+    rank = gang.ranks[0]
+
+    def over() -> None:
+        described = rank.describe()
+        assert described.error is not None
+        seen.append((described.state, described.error.failure.message, waiting.error))
+
+    rank.over = over
+    assert gang.form().generation == 2
+    waiting = rank.submit(barrier, Barrier(), a_call(timeout=60))
+    assert rank.abort(2, "enough")
+    assert waiting.error is not None
+    [(state, message, error)] = seen
+    assert (state, error) == (State.OVER, None)
+    assert "enough" in message
+
+
 def test_a_gang_is_formed_again_after_a_forming_that_failed(gang: LocalGang) -> None:
     """With its groups; on all ranks, also those that had prepared the one that failed."""
     gang.run(new_group, [NewGroup("pair", (2, 0))] * 3)
