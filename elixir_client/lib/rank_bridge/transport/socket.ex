@@ -2,59 +2,55 @@ defmodule RankBridge.Transport.Socket do
   @moduledoc false
   # A connected byte stream: TCP or a unix socket, with or without TLS. The process that connects owns it;
   # any process may send. Data arrives at the owner as messages, which `message/2` reads.
+  #
+  # Without TLS it is a `:socket`, not a `:gen_tcp`: where a send fails, the driver of that forgets what has come and was not
+  # read. A server that answers and ends would seem not to have answered.
 
   alias RankBridge.Transport.{Nearness, Target}
 
-  # OTP's default of 1,460 bytes per read is ten times slower for large messages.
+  # Bytes of a read. OTP's default of 1,460 bytes is ten times slower for large messages.
   @buffer 262_144
-  # Reads between two wake-ups of the owner's `activate/1`.
+  # Reads of TLS between two wake-ups of the owner's `activate/1`.
   @reads 64
 
   defstruct [:module, :socket]
 
-  @type t :: %__MODULE__{module: :gen_tcp | :ssl, socket: term()}
+  @type t :: %__MODULE__{module: :socket | :ssl, socket: term()}
 
   @typedoc "`:tls` options, see `RankBridge.Transport`; nil is plain text."
   @type tls :: keyword() | nil
 
   @doc "Connects within `timeout` milliseconds, and shakes hands if `tls` is given. The error is for people."
   @spec connect(Target.t(), tls(), timeout()) :: {:ok, t()} | {:error, String.t()}
+  def connect(target, nil, timeout) do
+    with {:ok, socket} <- connect_any(:socket, target.address, deadline(timeout)),
+         do: {:ok, %__MODULE__{module: :socket, socket: socket}}
+  end
+
   def connect(target, tls, timeout) do
     deadline = deadline(timeout)
 
-    with {:ok, socket} <- connect_plain(target.address, deadline) do
-      if tls == nil,
-        do: {:ok, %__MODULE__{module: :gen_tcp, socket: socket}},
-        else: shake_hands(socket, target, tls, deadline)
-    end
+    with {:ok, socket} <- connect_any(:gen_tcp, target.address, deadline),
+         do: shake_hands(socket, target, tls, deadline)
   end
 
-  defp connect_plain({:unix, path}, deadline) do
+  defp connect_any(module, {:unix, path}, deadline) do
     with :ok <- Nearness.check_owner(path),
-         do:
-           explain(
-             :gen_tcp.connect({:local, path}, 0, options(), remaining(deadline)),
-             "unix:#{path}"
-           )
+         do: explain(dial(module, {:local, path}, 0, remaining(deadline)), "unix:#{path}")
   end
 
-  defp connect_plain({:tcp, host, port}, deadline) do
-    options = [{:nodelay, true} | options()]
-
+  defp connect_any(module, {:tcp, host, port}, deadline) do
     case Nearness.addresses(host) do
       [] -> {:error, "no address for #{host}"}
-      addresses -> connect_any(addresses, host, port, options, deadline)
+      addresses -> connect_any(module, addresses, host, port, deadline)
     end
   end
 
   # Each address has its share of the time that is left, so that one that swallows all packets does not use up that of others.
-  defp connect_any([address | rest], host, port, options, deadline) do
-    family = if tuple_size(address) == 8, do: :inet6, else: :inet
-    timeout = share(remaining(deadline), length(rest) + 1)
-
-    case :gen_tcp.connect(address, port, [family | options], timeout) do
+  defp connect_any(module, [address | rest], host, port, deadline) do
+    case dial(module, address, port, share(remaining(deadline), length(rest) + 1)) do
       {:error, reason} when rest == [] -> explain({:error, reason}, "#{host}:#{port}")
-      {:error, _reason} -> connect_any(rest, host, port, options, deadline)
+      {:error, _reason} -> connect_any(module, rest, host, port, deadline)
       ok -> ok
     end
   end
@@ -64,7 +60,43 @@ defmodule RankBridge.Transport.Socket do
   defp share(:infinity, _addresses), do: 10_000
   defp share(milliseconds, addresses), do: div(milliseconds, addresses)
 
-  defp options, do: [:binary, active: false, packet: :raw, buffer: @buffer]
+  defp dial(:socket, address, port, timeout) do
+    {family, options, place} = place(address, port)
+
+    with {:ok, socket} <- :socket.open(family, :stream, :default) do
+      with :ok <- set(socket, [{{:otp, :rcvbuf}, @buffer} | options]),
+           :ok <- :socket.connect(socket, place, timeout) do
+        {:ok, socket}
+      else
+        error ->
+          _ = :socket.close(socket)
+          error
+      end
+    end
+  end
+
+  defp dial(:gen_tcp, address, port, timeout) do
+    {family, options, _place} = place(address, port)
+    nodelay = for {{:tcp, :nodelay}, true} <- options, do: {:nodelay, true}
+    options = [family, :binary, active: false, packet: :raw, buffer: @buffer] ++ nodelay
+    :gen_tcp.connect(address, port, options, timeout)
+  end
+
+  defp place({:local, path}, 0), do: {:local, [], %{family: :local, path: path}}
+
+  defp place(address, port) do
+    family = if tuple_size(address) == 8, do: :inet6, else: :inet
+    {family, [{{:tcp, :nodelay}, true}], %{family: family, addr: address, port: port}}
+  end
+
+  defp set(socket, options) do
+    Enum.reduce_while(options, :ok, fn {option, value}, :ok ->
+      case :socket.setopt(socket, option, value) do
+        :ok -> {:cont, :ok}
+        error -> {:halt, error}
+      end
+    end)
+  end
 
   defp shake_hands(socket, target, tls, deadline) do
     with {:ok, _} <- explain(Application.ensure_all_started(:ssl), "starting ssl"),
@@ -148,25 +180,52 @@ defmodule RankBridge.Transport.Socket do
 
   @doc "Sends all of `data`; blocks while the peer takes nothing."
   @spec send(t(), iodata()) :: :ok | {:error, term()}
-  def send(%{module: :gen_tcp, socket: socket}, data), do: :gen_tcp.send(socket, data)
+  def send(%{module: :socket, socket: socket}, data) do
+    case :socket.send(socket, data) do
+      {:error, {reason, _unsent}} -> {:error, reason}
+      sent -> sent
+    end
+  end
+
   def send(%{module: :ssl, socket: socket}, data), do: :ssl.send(socket, data)
 
-  @doc "Asks for a bounded number of messages; the last is followed by `:passive`, to be answered with this again."
+  @doc "Asks for messages. A `:passive` among them is to be answered with this again."
   @spec activate(t()) :: :ok | {:error, term()}
-  def activate(%{module: :gen_tcp, socket: socket}), do: :inet.setopts(socket, active: @reads)
+  def activate(%{module: :socket, socket: socket}), do: read_soon(socket)
   def activate(%{module: :ssl, socket: socket}), do: :ssl.setopts(socket, active: @reads)
+
+  # Behind what is in the mailbox.
+  defp read_soon(socket) do
+    Kernel.send(self(), {:"$socket", socket, :select, :soon})
+    :ok
+  end
 
   @doc "What a message of the owner's mailbox says about this socket; nil if nothing."
   @spec message(t(), term()) :: {:data, binary()} | :passive | {:closed, String.t()} | nil
-  def message(%{socket: socket}, {tag, socket, data}) when tag in [:tcp, :ssl], do: {:data, data}
+  def message(%{module: :socket, socket: socket}, {:"$socket", socket, :select, _handle}) do
+    case :socket.recv(socket, 0, [], :nowait) do
+      {:ok, data} ->
+        :ok = read_soon(socket)
+        {:data, data}
 
-  def message(%{socket: socket}, {tag, socket}) when tag in [:tcp_passive, :ssl_passive],
-    do: :passive
+      {:select, _info} ->
+        nil
 
-  def message(%{socket: socket}, {tag, socket}) when tag in [:tcp_closed, :ssl_closed],
+      {:error, reason} when reason in [:closed, :econnreset] ->
+        {:closed, "the server closed the connection"}
+
+      {:error, reason} ->
+        {:closed, describe(reason)}
+    end
+  end
+
+  def message(%{module: :ssl, socket: socket}, {:ssl, socket, data}), do: {:data, data}
+  def message(%{module: :ssl, socket: socket}, {:ssl_passive, socket}), do: :passive
+
+  def message(%{module: :ssl, socket: socket}, {:ssl_closed, socket}),
     do: {:closed, "the server closed the connection"}
 
-  def message(%{socket: socket}, {tag, socket, reason}) when tag in [:tcp_error, :ssl_error],
+  def message(%{module: :ssl, socket: socket}, {:ssl_error, socket, reason}),
     do: {:closed, describe(reason)}
 
   def message(_socket, _message), do: nil
@@ -176,9 +235,10 @@ defmodule RankBridge.Transport.Socket do
   away instead of waited for.
   """
   @spec close(t(), boolean()) :: :ok
-  def close(%{module: :gen_tcp, socket: socket}, discard?) do
-    _ = discard? && :inet.setopts(socket, linger: {true, 0})
-    :gen_tcp.close(socket)
+  def close(%{module: :socket, socket: socket}, discard?) do
+    _ = discard? && :socket.setopt(socket, {:socket, :linger}, %{onoff: true, linger: 0})
+    _ = :socket.close(socket)
+    :ok
   end
 
   # `:ssl.close/1` would wait for a peer that takes nothing. TLS sees its owner end, too.
