@@ -36,8 +36,7 @@ def torch_state(thread: int) -> dict[str, object]:
             found["groups"] = groups
             found["rank"] = module.get_rank() if world.default_pg is not None else None
             found["world_size"] = module.get_world_size() if world.default_pg is not None else None
-        found["calling"] = _calling(thread)
-        found["arguments"] = _arguments(thread)
+        found["calling"], found["arguments"] = _call(thread)
         c10d = sys.modules.get("torch._C._distributed_c10d")
         backends = _backends(found)
         # What goes by NCCL is in a recorder of its own, which torch has had for longer.
@@ -97,12 +96,26 @@ def _backends(found: dict[str, object]) -> set[str]:
     return {it["backend"] for it in groups.values()} if isinstance(groups, dict) else set()
 
 
-def _calling(thread: int) -> str:
-    """The method that the thread's innermost Python line has called, which is in C."""
-    import dis
+def _call(thread: int) -> tuple[str, dict[str, int]]:
+    """The method that a thread has called, and arguments of torch.distributed's own function."""
+    import gc
     import sys
 
-    frame = sys._current_frames().get(thread)
+    # Why no garbage is collected meanwhile: see `current_frames` in frames.py, which a job has not.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        frame = sys._current_frames().get(thread)
+        return _calling(frame), _arguments(frame)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _calling(frame: Any) -> str:
+    """The method that a thread's innermost Python line has called, which is in C."""
+    import dis
+
     if frame is None:
         return ""
     before = [it for it in dis.get_instructions(frame.f_code) if it.offset <= frame.f_lasti]
@@ -114,11 +127,8 @@ def _calling(thread: int) -> str:
     return ""
 
 
-def _arguments(thread: int) -> dict[str, int]:
+def _arguments(frame: Any) -> dict[str, int]:
     """Whole numbers among the arguments of torch.distributed's own function, as peer, root and tag."""
-    import sys
-
-    frame = sys._current_frames().get(thread)
     while frame is not None:
         if "/torch/distributed/distributed_c10d.py" in frame.f_code.co_filename:
             values = frame.f_locals

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from rankbridge.v1 import (
 )
 
 from ..core.caller import Caller
+from ..core.frames import current_frames
 from ..core.processes import GONE, Look, look, memory
 from ..core.rank import Rank
 from ..core.torch_state import torch_state
@@ -123,8 +123,11 @@ class DebugServicer(OfRank, stub.DebugServiceServicer):
             for it in entries
             if (group := coordinators.get(it.place.group)) is not None and it.called >= group.since
         ]
+        # `torch_state` stops the collecting of garbage itself, but knows nothing of others who do.
+        with current_frames():
+            state = torch_state(user)
         return pack_torch_state(
-            torch_state(user),
+            state,
             script,
             0 if script else since_us,
             {name: it.ranks for name, it in coordinators.items()},
@@ -191,18 +194,21 @@ def _native_id(thread: int) -> int:
 
 
 def _place(thread: int) -> tuple[tuple[str, int], ...] | None:
-    frame = sys._current_frames().get(thread)
-    return None if frame is None else tuple((it.file, it.line) for it in _frames(frame))
+    with current_frames() as frames:
+        frame = frames.get(thread)
+        return None if frame is None else tuple((it.file, it.line) for it in _frames(frame))
 
 
 def _stacks(first: int) -> list[pb.ThreadStack]:
     """The stacks of all threads but this one, in the order in which they began, but `first` first."""
-    frames = sys._current_frames()
     threads = [it for it in threading.enumerate() if it is not threading.current_thread()]
-    return [
-        pb.ThreadStack(name=it.name, native_id=it.native_id or 0, frames=_frames(frames.get(it.ident or 0)))
-        for it in sorted(threads, key=lambda it: it.ident != first)
-    ]
+    with current_frames() as frames:
+        return [
+            pb.ThreadStack(
+                name=it.name, native_id=it.native_id or 0, frames=_frames(frames.get(it.ident or 0))
+            )
+            for it in sorted(threads, key=lambda it: it.ident != first)
+        ]
 
 
 def _frames(frame: FrameType | None) -> list[pb.StackFrame]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from ..errors import BridgeError, ErrorCode, Raised, shown
+from ..frames import current_frames
 
 MAX_TRACEBACK = 16 * 1024
 _OURS = str(Path(__file__).parents[2]) + "/"
@@ -45,12 +46,13 @@ def is_users(frame: FrameType) -> bool:
 
 def place_of(thread: int) -> str:
     """Where a thread is: the innermost line of the user's own code, "data.py:88 in next_batch"; empty: in none."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None and not is_users(frame):
-        frame = frame.f_back
-    if frame is None:
-        return ""
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} in {frame.f_code.co_name}"
+    with current_frames() as frames:
+        frame = frames.get(thread)
+        while frame is not None and not is_users(frame):
+            frame = frame.f_back
+        if frame is None:
+            return ""
+        return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def is_users_file(file: str) -> bool:

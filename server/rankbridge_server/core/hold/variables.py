@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import FrameType
 from typing import Any, NamedTuple
 
+from ..frames import current_frames
 from ..functions.raised import is_users
 
 MAX_FRAMES = 32
@@ -31,11 +31,11 @@ class FrameVariables(NamedTuple):
 
 def variables_of(thread: int) -> list[FrameVariables]:
     """The calls of the user's code in which a thread is, the innermost first; by Python's number of the thread."""
-    frames = islice(_users_frames(sys._current_frames().get(thread)), MAX_FRAMES)
-    return [
-        FrameVariables(it.f_code.co_qualname, it.f_code.co_filename, it.f_lineno, _variables(it))
-        for it in frames
-    ]
+    with current_frames() as frames:
+        return [
+            FrameVariables(it.f_code.co_qualname, it.f_code.co_filename, it.f_lineno, _variables(it))
+            for it in islice(_users_frames(frames.get(thread)), MAX_FRAMES)
+        ]
 
 
 def _users_frames(frame: FrameType | None) -> Iterator[FrameType]:
