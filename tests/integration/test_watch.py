@@ -100,6 +100,7 @@ def test_the_wait_for_a_call_is_its_end_where_that_is_certain(run: Run) -> None:
     assert waited.returned_at is not None
     assert waited.waited_at is not None
     assert waited.called_at <= waited.returned_at <= waited.waited_at
+    assert waited.done
     assert asynchronous.returned_at is not None
     assert asynchronous.waited_at is None
 

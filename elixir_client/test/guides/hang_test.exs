@@ -26,6 +26,11 @@ defmodule RankBridge.HangGuideTest do
     |> String.replace("priv/batches", directory)
   end
 
+  defp healthy? do
+    {:ok, verdict} = RankBridge.Doctor.diagnose(Module.concat(MyApp, "Gang"))
+    RankBridge.Verdict.healthy?(verdict)
+  end
+
   @tag :tmp_dir
   @tag timeout: 180_000
   test "its programs run, one after the other", %{tmp_dir: directory} do
@@ -52,7 +57,9 @@ defmodule RankBridge.HangGuideTest do
     {found, binding} = Code.eval_string(data, binding)
     assert found == {:never_called, "all_reduce world", 2, "next_batch"}
     {healthy, binding} = Code.eval_string(go_on, binding)
-    assert healthy
+    # A rank that has just begun may be too busy to say what it does. Nobody is blamed for that.
+    assert healthy or binding[:verdict].kind == :unknown, inspect(binding[:verdict])
+    assert_soon(true, fn -> healthy?() end)
     assert length(binding[:failed]) == length(workers)
 
     {looked, binding} = Code.eval_string(look, binding)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.admission.texts import rank_intervals
+from ..core.rank_intervals import rank_intervals
 
 if TYPE_CHECKING:
     from rankbridge import HeldCall, Hold, Inspection

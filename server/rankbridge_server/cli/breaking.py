@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.admission.texts import rank_intervals
 from ..core.printable import lines
+from ..core.rank_intervals import rank_intervals
 from .break_commands import COMMANDS, Answer, BadCommand, held_lines, run
 from .gangs import NoGang, complain, connected, gang_options
 from .options import JSON, Command, Options

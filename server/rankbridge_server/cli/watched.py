@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankbridge import RecordedOperation
 
-from ..doctor.evidence import Call
+from ..core.rank_intervals import rank_intervals
+from ..core.torch_group_names import shown_name
+from ..doctor.evidence import Call, Group
 from ..job.outside import rings
 
 
 def records(folder: Path) -> dict[int, list[RecordedOperation]]:
     """By rank, what it has recorded in the folder of `rankbridge watch`. Raises BadRing."""
-    return {it.rank: [recorded(call, it) for call in it.calls] for it in rings.in_directory(folder)}
+    found = rings.in_directory(folder)
+    names = GroupNames(found)
+    return {it.rank: [recorded(call, it, names) for call in it.calls] for it in found}
 
 
-def recorded(call: Call, record: rings.Record) -> RecordedOperation:
-    """A call that a rank has recorded."""
+class GroupNames:
+    """What people call the groups of some ranks. Of two with one name, each is told by its ranks, too: `tp:0[2-3]`."""
+
+    def __init__(self, found: Sequence[rings.Record]) -> None:
+        self._shown: dict[tuple[str, tuple[int, ...]], str] = {}
+        ranks_of = defaultdict(set)
+        for record in found:
+            for it in record.groups:
+                label = shown_name(it.description, it.ranks, record.world_size)
+                self._shown[it.name, it.ranks] = label
+                ranks_of[label].add(it.ranks)
+        for (name, ranks), label in self._shown.items():
+            if len(ranks_of[label]) > 1:
+                self._shown[name, ranks] = f"{label}[{rank_intervals(ranks).split(' ', 1)[1]}]"
+
+    def of(self, group: Group) -> str:
+        """The name of one of them."""
+        return self._shown[group.name, group.ranks]
+
+
+def recorded(call: Call, record: rings.Record, names: GroupNames) -> RecordedOperation:
+    """A call that a rank has recorded. `names`: of its groups, and of others."""
     called = call.called_at or 0.0
     ended = None if _is_pending(call, record) else call.waited_at or call.returned_at
     return RecordedOperation(
         operation=call.kind,
-        group=group_name(call.group, record),
+        group=next((names.of(it) for it in record.groups if it.name == call.group), call.group),
         operation_id=_id(call, record.rank),
         session_id="",
         generation=0,
@@ -47,14 +73,6 @@ def _is_pending(call: Call, record: rings.Record) -> bool:
         return True
     newest = record.calls[-1]
     return call is newest and call.waited_at is None and record.waiting_since is not None
-
-
-def group_name(name: str, record: rings.Record) -> str:
-    """A group's name for people."""
-    group = next((it for it in record.groups if it.name == name), None)
-    if group is None or not group.description:
-        return name
-    return "world" if group.description == "default_pg" else group.description
 
 
 def _id(call: Call, rank: int) -> str:

@@ -78,10 +78,11 @@ def absent(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | 
     culprits = tuple(culprit(late, evidence) for late, _ in found)
     _, oldest = max(found, key=lambda it: it[1].seconds or 0.0)
     name = called(oldest.call, evidence)
+    lacks = called(oldest.call.counterpart(oldest.rank), evidence) if oldest.call.is_p2p else name
     numbers = [it.rank for it in culprits]
     return Verdict(
         kind=Kind.NEVER_CALLED,
-        summary=f"{rank_intervals(numbers)} {verb(numbers, 'has', 'have')} not called {name}, "
+        summary=f"{rank_intervals(numbers)} {verb(numbers, 'has', 'have')} not called {lacks}, "
         f"{verb(numbers, 'is', 'are')} {culprits[0].why}" + _where(culprits[0]),
         confidence=min(it.confidence for it in culprits),
         culprits=culprits,

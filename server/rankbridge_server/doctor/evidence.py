@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.processes import GONE
 
@@ -104,6 +104,10 @@ class Call:
         """The kind of what a send or a receive meets."""
         mine, theirs = ("send", "recv") if self.is_send else ("recv", "send")
         return self.kind.replace(mine, theirs, 1)
+
+    def counterpart(self, rank: int) -> Call:
+        """What a send or a receive of this rank meets on the other end."""
+        return replace(self, kind=self.answer, peer=rank)
 
 
 @dataclass(frozen=True, kw_only=True)

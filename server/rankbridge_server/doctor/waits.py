@@ -39,7 +39,9 @@ class WaitsFor:
         # Of a job that is over, the last moment counts, at which nobody was down.
         down = [] if evidence.is_over else [it for it in evidence.ranks if it.is_gone or it.is_stopped]
         self._down = {it.rank for it in down}
-        self._absent: dict[tuple[str, tuple[int, ...], int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self._absent: dict[
+            tuple[str, tuple[int, ...], int, bool], tuple[tuple[int, ...], tuple[int, ...]]
+        ] = {}
         self.waiting = [
             it for rank in evidence.ranks if rank.rank not in self._down for it in self._pending(rank)
         ]
@@ -76,7 +78,8 @@ class WaitsFor:
         if call.is_p2p:
             missing, unknown = self._peer(rank.rank, call)
         else:
-            missing, unknown = self._members(self.members(rank, call.group), call)
+            is_newest = call.number >= self._issued[rank.rank].get(_key(call), 0)
+            missing, unknown = self._members(self.members(rank, call.group), call, is_newest)
         since = call.called_at
         if call.on_device and since is not None:
             # Nobody waits for those that move: with devices, ranks run ahead of each other.
@@ -95,13 +98,28 @@ class WaitsFor:
             return tuple(it for it in ranks if it not in self._down)
         return tuple(it for it in ranks if self._lacks(it, call))
 
-    def _members(self, members: tuple[int, ...], call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        key = (call.group, members, call.number)
+    def _members(
+        self, members: tuple[int, ...], call: Call, is_newest: bool
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        key = (call.group, members, call.number, is_newest)
         if key not in self._absent:
-            missing = [it for it in members if it in self._down or self._lacks(it, call)]
+            missing = [
+                it
+                for it in members
+                if self._lacks(it, call) or (it in self._down and self._left(it, call, is_newest))
+            ]
             unknown = [it for it in members if it not in self._down and not self._is_known(it)]
             self._absent[key] = tuple(missing), tuple(unknown)
         return self._absent[key]
+
+    def _left(self, rank: int, call: Call, is_newest: bool) -> bool:
+        """Whether one that is gone or stopped has left a call to others, as far as its own calls say that.
+
+        Of those that it has issued, at most the newest is under way; none, if it has exited normally.
+        """
+        if not self._is_known(rank) or not self._ranks[rank].calls:
+            return True
+        return is_newest and self._ranks[rank].process.exit_status != 0
 
     def _lacks(self, rank: int, call: Call) -> bool:
         return self._is_known(rank) and self._issued[rank].get(_key(call), 0) < call.number

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..core.admission.texts import rank_intervals
+from ..core.rank_intervals import rank_intervals
+from ..core.torch_group_names import shown_name
 from .evidence import Call, Evidence, Frame, Group, RankEvidence
 
 _MOST_NAME = 12
@@ -23,12 +24,7 @@ def group_name(name: str, evidence: Evidence) -> str:
 
 
 def _label(group: Group, evidence: Evidence) -> str:
-    if group.description == "default_pg":
-        return "world"
-    if group.description not in ("", "undefined"):
-        return group.description
-    is_all = len(group.ranks) == evidence.world_size and evidence.world_size > 1
-    return "world" if is_all else f"group[{rank_intervals(group.ranks).split(' ', 1)[1]}]"
+    return shown_name(group.description, group.ranks, evidence.world_size)
 
 
 def called(call: Call, evidence: Evidence) -> str:

@@ -402,6 +402,7 @@ def pack_release(release: Release) -> bytes:
         reason=release.reason,
         raised=_pack_raised(release.raised),
         begun=[pb.Begun(group=group, count=count) for group, count in release.begun.items()],
+        was_asked=release.was_asked,
     )
     return pack(pb.Frame(release=message))
 
@@ -415,6 +416,7 @@ def release_of(group: str, message: pb.Release) -> Release:
         message.reason,
         _raised(message),
         {it.group: it.count for it in message.begun},
+        message.was_asked,
     )
 
 

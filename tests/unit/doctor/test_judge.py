@@ -215,6 +215,17 @@ def test_a_rank_that_may_wait_for_a_receive_is_not_blamed() -> None:
     assert (verdict.kind, blamed(verdict)) == (Kind.UNKNOWN, [])
 
 
+@pytest.mark.parametrize(
+    ("kind", "lacks"), [("recv", "send to rank 0"), ("send_object", "recv_object from rank 0")]
+)
+def test_of_who_does_not_come_to_a_send_or_a_receive_its_own_end_is_named(kind: str, lacks: str) -> None:
+    pending = call(7, kind=kind, peer=1, tag=3, done=False)
+    world = {WORLD: range(2)}
+    verdict = judge(job([waiting(0, [*history(6), pending], world), elsewhere(1, history(6), world)]))
+    assert verdict.summary.startswith(f"rank 1 has not called {lacks} tag 3 #7, ")
+    assert verdict.waits[0].call == f"{kind} {'to' if kind != 'recv' else 'from'} rank 1 tag 3 #7"
+
+
 def test_a_receive_and_a_send_with_another_tag_do_not_meet() -> None:
     world = {WORLD: range(3)}
     evidence = job(
@@ -422,6 +433,41 @@ def test_a_record_does_not_say_what_is_done_and_a_rank_that_is_elsewhere_does_no
     verdict = judge(job(ranks))
     assert blamed(verdict) == [2]
     assert {it.rank: it.waits_for for it in verdict.waits} == {0: (2,), 1: (2,)}
+
+
+SUBGROUP = {WORLD: range(4), "pair": (0, 1)}
+
+
+@pytest.mark.parametrize("done", [True, None])
+def test_ranks_that_have_exited_are_not_waited_for_in_what_they_have_called(done: bool | None) -> None:
+    """Two of four are through. The others go on in a group of their own, in which one sleeps."""
+    before = [replace(it, done=done) for it in history(6)]
+    through = Process(state=GONE, exit_status=0)
+    ranks = [
+        replace(waiting(0, [*before, call(1, group="pair", done=None)], SUBGROUP), source="ring"),
+        replace(elsewhere(1, before, SUBGROUP), source="ring"),
+        *(replace(waiting(it, before, SUBGROUP), source="ring", process=through) for it in (2, 3)),
+    ]
+    verdict = judge(job(ranks))
+    assert blamed(verdict) == [1]
+    assert [(it.rank, it.waits_for) for it in verdict.waits] == [(0, (1,))]
+
+
+@pytest.mark.parametrize("issued", [6, 7])
+def test_who_died_is_waited_for_in_the_newest_call(issued: int) -> None:
+    """Of earlier ones it is not known that they are done."""
+    calls = [replace(it, done=None) for it in [*history(6), call(7, at=NOW - 9)]]
+    ranks = [
+        replace(waiting(0, calls, {WORLD: range(2)}), source="ring"),
+        replace(
+            waiting(1, calls[:issued], {WORLD: range(2)}),
+            source="ring",
+            process=Process(state=GONE, exit_status=-9),
+        ),
+    ]
+    verdict = judge(job(ranks))
+    assert blamed(verdict) == [1]
+    assert [(it.rank, it.call, it.waits_for) for it in verdict.waits] == [(0, "all_reduce world#7", (1,))]
 
 
 def test_a_rank_that_has_noted_its_wait_waits_wherever_its_stack_is() -> None:

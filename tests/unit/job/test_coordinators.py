@@ -83,6 +83,7 @@ def test_a_method_that_calls_another_is_one_call(kind: type[Any], tmp_path: Path
     assert (outer.kind, outer.group, outer.number, outer.root) == ("broadcast", "tp:0@3", 2, 5)
     assert (inner.kind, inner.number, inner.root) == ("broadcast", 1, 0)
     assert inner.group != outer.group
+    assert (first.done, outer.done) == (True, True)
 
 
 @pytest.fixture
@@ -162,6 +163,7 @@ def test_a_call_that_raises_has_returned(kind: type[Any], tmp_path: Path) -> Non
         kind("tp:0", [0, 1]).barrier()
     (call,) = calls(tmp_path)
     assert call.returned_at is not None
+    assert call.done is None
     (record,) = rings.in_directory(tmp_path)
     assert record.waiting_since is None
 

@@ -37,6 +37,15 @@ def test_what_is_hooked_is_as_it_was_once_the_hook_is_removed(group: None) -> No
     assert seen == ["all_reduce"]
 
 
+def test_a_group_has_the_name_that_its_script_gave_it_or_that_of_torch(group: None) -> None:
+    seen: list[str] = []
+    hook.call_before(lambda call: seen.append(call.group))
+    plain, named = dist.new_group([0]), dist.new_group([0], group_desc="dp")
+    for it in (None, plain, named):
+        dist.all_reduce(torch.ones(1), group=it)
+    assert seen == ["world", f"group_{plain.group_name}", "dp"]
+
+
 def test_every_collective_of_this_torch_is_seen() -> None:
     operators = {it for it in torch._C._dispatch_get_all_op_names() if it.startswith("c10d::")}
     # No rank waits for another in that.

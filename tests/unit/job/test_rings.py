@@ -10,7 +10,9 @@ import pytest
 from rankbridge_server.job.outside import rings
 from rankbridge_server.job.watch.ring import (
     CAPACITY,
+    HAS_FAILED,
     HEADER_BYTES,
+    IS_WHOLE,
     KINDS,
     ON_DEVICE,
     TEXT_BYTES,
@@ -59,6 +61,37 @@ def test_calls_on_devices_are_told_from_others(ring: Ring) -> None:
     for number, flags in enumerate((0, ON_DEVICE), 1):
         write(ring, number, group, flags=flags)
     assert [it.on_device for it in rings.read(ring.path).calls] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("flags", "has_returned", "was_waited_for", "done"),
+    [
+        (0, False, False, None),
+        (0, True, False, None),
+        (0, True, True, True),
+        (ON_DEVICE, True, True, None),
+        (HAS_FAILED, True, True, None),
+        (IS_WHOLE, False, False, False),
+        (IS_WHOLE, True, False, True),
+        (IS_WHOLE | ON_DEVICE, True, False, None),
+        (IS_WHOLE | HAS_FAILED, True, False, None),
+    ],
+)
+def test_a_call_is_done_when_its_wait_is_over_or_a_coordinator_has_returned(
+    ring: Ring, flags: int, has_returned: bool, was_waited_for: bool, done: bool | None
+) -> None:
+    place = write(
+        ring, 1, ring.text({"group": "0", "ranks": [2], "description": ""}), flags=flags & ~HAS_FAILED
+    )
+    if flags & HAS_FAILED:
+        ring.failed(place)
+    if has_returned:
+        ring.end(place, 6.0)
+    if was_waited_for:
+        ring.waited(place, 7.0)
+    (call,) = rings.read(ring.path).calls
+    assert call.done is done
+    assert call.on_device == (flags == ON_DEVICE)
 
 
 def test_the_newest_calls_are_kept_in_their_order(ring: Ring) -> None:

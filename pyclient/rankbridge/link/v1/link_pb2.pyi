@@ -346,12 +346,15 @@ class Release(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     RAISED_FIELD_NUMBER: builtins.int
     BEGUN_FIELD_NUMBER: builtins.int
+    WAS_ASKED_FIELD_NUMBER: builtins.int
     operation_id: builtins.str
     """Id of the operation."""
     rank: builtins.int
     """Rank in the gang on which it has failed. Absent: it is to end on all members."""
     reason: builtins.str
     """Why, in words."""
+    was_asked: builtins.bool
+    """Whether it has ended there because its caller had asked for that."""
     @property
     def raised(self) -> Global___Raised:
         """The exception. Absent: there was none."""
@@ -368,9 +371,10 @@ class Release(google.protobuf.message.Message):
         reason: builtins.str = ...,
         raised: Global___Raised | None = ...,
         begun: collections.abc.Iterable[Global___Begun] | None = ...,
+        was_asked: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_rank", b"_rank", "raised", b"raised", "rank", b"rank"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "begun", b"begun", "operation_id", b"operation_id", "raised", b"raised", "rank", b"rank", "reason", b"reason"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "begun", b"begun", "operation_id", b"operation_id", "raised", b"raised", "rank", b"rank", "reason", b"reason", "was_asked", b"was_asked"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
 
 Global___Release: typing_extensions.TypeAlias = Release

@@ -14,7 +14,7 @@ from ...doctor.judge import judge
 from ...job.outside import rings
 from ...job.outside.processes import NoJob, host
 from ..doctor import evidence_of
-from ..watched import group_name, recorded
+from ..watched import GroupNames, recorded
 from .model import Model, Row
 from .source import Tensors
 from .verdicts import as_shown
@@ -84,15 +84,13 @@ class FolderSource:
                 judged = time.monotonic()
 
     def _read(self, found: Sequence[rings.Record]) -> None:
+        names = GroupNames(found)
         groups = {
-            group_name(group.name, it): group.ranks
-            for it in found
-            for group in it.groups
-            if it.rank in group.ranks
+            names.of(group): group.ranks for it in found for group in it.groups if it.rank in group.ranks
         }
         self._model.described({it.rank: _described(it) for it in found}, dict(sorted(groups.items())))
         for it in found:
-            operations = [recorded(call, it) for call in it.calls]
+            operations = [recorded(call, it, names) for call in it.calls]
             ended = [each for each in operations if each.done is not None]
             pending = [each for each in operations if each.done is None]
             self._model.grew(it.rank, self._new(it, ended), pending)

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ..rank_intervals import MOST_SHOWN, rank_intervals
 from .admission import Member
 
-# A gang may have a thousand ranks, and a program a thousand steps; the error's `ranks` has all of them.
-MOST_SHOWN = 8
+# A program may have a thousand steps; the error's `ranks` has all of them.
 MOST_CHARACTERS = 200
 
 _ARRIVAL = re.compile(r"(?P<contract>.*?) #(?P<sequence>\d+)(?: id=(?P<id>.*))?", re.DOTALL)
@@ -111,19 +111,6 @@ def with_sides(headline: str, sides: Mapping[Request, Sequence[int]]) -> str:
     if len(sides) > MOST_SHOWN:
         lines.append(f"and {len(sides) - MOST_SHOWN} more sides")
     return "\n  ".join([headline, *lines])
-
-
-def rank_intervals(ranks: Sequence[int]) -> str:
-    """Names ranks, consecutive ones as an interval: "ranks 0-2, 5"."""
-    runs: list[tuple[int, int]] = []
-    for rank in sorted(ranks):
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], rank)
-        else:
-            runs.append((rank, rank))
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:MOST_SHOWN])
-    rest = sum(last - first + 1 for first, last in runs[MOST_SHOWN:])
-    return f"rank{'s' if len(ranks) != 1 else ''} {shown or 'none'}" + (f" and {rest} more" if rest else "")
 
 
 def _only(values: Iterable[str]) -> str:

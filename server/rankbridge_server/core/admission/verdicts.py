@@ -9,10 +9,11 @@ from ..errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, 
 from ..events import Kind, Straggler
 from ..groups.group import Group
 from ..programs.terms import difference
+from ..rank_intervals import rank_intervals
 from ..task import cancelled
 from .admission import Arrival, Notice, Ruling, Straggling, Verdict
 from .matching import Match, Post
-from .texts import Request, absences, disagreement_text, rank_intervals, with_sides
+from .texts import Request, absences, disagreement_text, with_sides
 
 
 def event_of(

@@ -76,7 +76,8 @@ class Run:
         task, forks = self.task, _forks
         if not task.enter(Phase.DATA):
             # Only now: what it has begun in torch.distributed before is counted.
-            self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None)
+            was_asked = task.error is not None and task.error.failure.code is ErrorCode.CANCELLED
+            self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None, was_asked)
             return
         self.begun = True
         task.thread = threading.get_ident()
@@ -114,16 +115,17 @@ class Run:
             self._look(release)
 
     def released(self, release: Release) -> BridgeError:
-        """The error of a member that another one's failure has stopped."""
-        return BridgeError.of(
-            ErrorCode.FUNCTION_FAILED, release.reason, indefinite=self.begun, raised=release.raised
-        )
+        """The error of a member that another one has stopped by its failure, or its end in a withdrawn call."""
+        code = ErrorCode.CANCELLED if release.was_asked else ErrorCode.FUNCTION_FAILED
+        return BridgeError.of(code, release.reason, indefinite=self.begun, raised=release.raised)
 
     def _look(self, release: Release) -> None:
         """Looks, until the function has ended, whether it waits for the member that has failed."""
         if self.task.done:
             return
         if self._functions.waits(self, release.begun):
+            if release.was_asked:
+                self.task.fail(self.released(release))
             self._stuck(release)
         else:
             _ALARMS.set((self, "waits"), time.monotonic() + _LOOK_S, lambda: self._look(release))
@@ -143,14 +145,17 @@ class Run:
         else:
             raised = raised_by(error, rank)
             failed, what = function_failed(self.function, raised), str(raised)
+        # Before it is answered: then it is asked, too.
+        was_asked = self.cancelled and failed.failure.code is ErrorCode.CANCELLED
         self.task.fail(failed)
-        self._release_others(f"function {self.function!r} failed on rank {rank}: {what}", raised)
+        how = "has ended" if was_asked else "failed"
+        self._release_others(f"function {self.function!r} {how} on rank {rank}: {what}", raised, was_asked)
 
-    def _release_others(self, reason: str, raised: Raised | None) -> None:
+    def _release_others(self, reason: str, raised: Raised | None, was_asked: bool = False) -> None:
         place = self.task.place
         if not self._was_released:
             begun = self._functions.begun()
-            self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun))
+            self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun, was_asked))
 
 
 def _leave_child(forks: int) -> None:

@@ -81,6 +81,7 @@ class Release(NamedTuple):
     """A call of a function has failed on the member of `rank` in the gang; None: it is to end on all members.
 
     `begun`: how many collectives the failed member had begun in each torch.distributed group, by torch's name.
+    `was_asked`: it has ended there because its caller had asked for that.
     """
 
     group: str
@@ -89,6 +90,7 @@ class Release(NamedTuple):
     reason: str
     raised: Raised | None = None
     begun: Mapping[str, int] = MappingProxyType({})
+    was_asked: bool = False
 
 
 GangMessage = Command | Report | Relay | Release

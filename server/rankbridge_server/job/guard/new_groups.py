@@ -10,8 +10,8 @@ from functools import wraps
 from types import FrameType
 from typing import Any
 
-from ...core.admission.texts import rank_intervals
 from ...core.functions.raised import is_users
+from ...core.rank_intervals import rank_intervals
 from ..watch.next_call import NextCall
 
 _MOST_SHOWN = 64

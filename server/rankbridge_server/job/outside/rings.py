@@ -15,6 +15,7 @@ from ..watch.ring import (
     DIMENSIONS,
     DTYPES,
     ENDED,
+    HAS_FAILED,
     HEADER,
     HEADER_BYTES,
     HOW,
@@ -185,6 +186,15 @@ def _call(fields: tuple[Any, ...], group: Group, sites: Mapping[int, Frame]) -> 
         called_at=called,
         returned_at=returned or None,
         waited_at=fields[23] or None,
-        done=False if flags & IS_WHOLE and not returned else None,
-        on_device=bool(flags & ON_DEVICE),
+        done=_is_done(flags, returned, fields[23]),
+        # A coordinator's call is over for the host when it has returned, whatever its device does.
+        on_device=bool(flags & ON_DEVICE) and not flags & IS_WHOLE,
     )
+
+
+def _is_done(flags: int, returned: float, waited: float) -> bool | None:
+    """Whether a call is done; None: that is not known."""
+    if flags & IS_WHOLE and not returned:
+        return False
+    over = returned if flags & IS_WHOLE else waited
+    return True if over and not flags & (HAS_FAILED | ON_DEVICE) else None

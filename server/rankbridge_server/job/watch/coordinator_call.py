@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from .recorder import KnownGroup, Recorder, Site
-from .ring import IS_WHOLE, KINDS, NO_SHAPE
+from .ring import IS_WHOLE, KINDS, NO_SHAPE, ON_DEVICE
 
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
 
@@ -17,7 +17,7 @@ class CoordinatorCall(NamedTuple):
     """A call that begins. `number`: in its group, or of a send or a receive in its channel, from 1.
 
     `began`: in seconds since 1970. `root`, `peer`: ranks in the job; -1: it has none, as `tag`. `dtype`, `shape`: of
-    its tensor; None: it has none, or its size is not known before.
+    its tensor; None: it has none, or its size is not known before. `on_device`: whether that is on a device.
     """
 
     kind: str
@@ -29,6 +29,7 @@ class CoordinatorCall(NamedTuple):
     tag: int
     dtype: Any
     shape: tuple[int, ...] | None
+    on_device: bool
     site: Site
 
 
@@ -57,7 +58,8 @@ class RingCalls:
             count, dtype = 1, recorder.dtypes.get(call.dtype, 0)
             dimensions, shape, elements = recorder.shape(call.shape)
         place = ring.begin(
-            call.began, call.number, _CODES[call.kind], dtype, dimensions, IS_WHOLE, call.group.number, count,
+            call.began, call.number, _CODES[call.kind], dtype, dimensions,
+            IS_WHOLE | ON_DEVICE if call.on_device else IS_WHOLE, call.group.number, count,
             call.site.number, -1, call.root, call.peer, call.tag, elements, shape,
         )  # fmt: skip
         waiting, thread = recorder.waiting, get_ident()
@@ -65,7 +67,9 @@ class RingCalls:
         waiting[thread] = call.began
         ring.waiting(call.began)
 
-        def end(_: BaseException | None) -> None:
+        def end(error: BaseException | None) -> None:
+            if error is not None:
+                ring.failed(place)
             ring.end(place, now())
             ring.waiting(before)
             if before:

@@ -212,6 +212,7 @@ class Coordinators:
                 tag,
                 dtype,
                 None if size is None else tuple(size),
+                self._is_tensor(tensor) and not tensor.is_cpu,
                 site,
             )
 

@@ -112,7 +112,7 @@ class Recorder:
             ring = self.written
             content = {"group": name, "ranks": ranks, "description": group.group_desc}
             number = ring.text(content) if ring is not None else 0
-            shown = "world" if group.group_desc == "default_pg" else group.group_desc
+            shown = _name_for_people(name, group.group_desc)
             known = self._groups[name] = KnownGroup(number, name, shown, group, ranks)
             if group in c10d._world.pg_names:
                 self.by_id[id(group)] = known
@@ -181,6 +181,13 @@ class Recorder:
     def forked(self) -> None:
         """A process that the watched one has forked is not watched."""
         self.written, self.is_broken = None, True
+
+
+def _name_for_people(name: str, description: str) -> str:
+    # Attached gangs call a group likewise to which nobody has given a name.
+    if description == "default_pg":
+        return "world"
+    return f"group_{name}" if description in ("", "undefined") else description
 
 
 def _place() -> tuple[int, int]:

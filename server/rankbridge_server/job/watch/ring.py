@@ -49,6 +49,7 @@ _SHAPE = struct.Struct(f"<{DIMENSIONS}i")
 NO_SHAPE = bytes(_SHAPE.size)
 _MOST_TENSORS = 65_535
 _RETURNED_AT = 16
+_FLAGS_AT = 31
 _WAITED_AT = RECORD.size - 8
 _DOUBLE = struct.Struct("<d")
 _LONG = struct.Struct("<q")
@@ -80,6 +81,8 @@ IS_WHOLE = 2
 """Nothing is left to be waited for when it has returned, as far as the host knows: a coordinator's."""
 ON_DEVICE = 4
 """The tensors are on a device."""
+HAS_FAILED = 8
+"""It, or the wait for it, has raised: that it is over does not mean that it was done."""
 
 
 def packed_shape(size: Sequence[int]) -> bytes:
@@ -161,6 +164,10 @@ class Ring:
     def waited(self, at: int, over: float) -> None:
         """Writes when the wait for a call was over."""
         _DOUBLE.pack_into(self._map, at + _WAITED_AT, over)
+
+    def failed(self, at: int) -> None:
+        """Writes that a call, or the wait for it, has raised."""
+        self._map[at + _FLAGS_AT] |= HAS_FAILED
 
     def waiting(self, since: float) -> None:
         """Writes that a wait has begun; with 0, that it is over."""

@@ -42,6 +42,8 @@ class Waits:
                 if ring is not None:
                     ring.waiting(outer.get(get_ident(), 0.0) if outer else 0.0)
                     if place is not None:
+                        if failed is not None:
+                            ring.failed(place)
                         ring.waited(place, now())
                 if call is not None:
                     call.over(failed)
