@@ -60,8 +60,10 @@ def _swap(group: Group, number: int, numbers: dict[int, dict[int, Frame]]) -> Sw
 
 def _agreed_before(number: int, numbers: dict[int, dict[int, Frame]], *sites: Frame) -> bool:
     """Whether at least once before all ranks were at the same one of these lines: else it is the script's way."""
+    # The oldest calls are not known of all of them: each rank has its newest.
+    everybody = {rank for at in numbers.values() for rank in at}
     return any(
-        len(numbers[before]) > 1
+        numbers[before].keys() == everybody
         and len(set(numbers[before].values())) == 1
         and {*numbers[before].values()} <= {*sites}
         for before in numbers

@@ -264,6 +264,24 @@ def test_branches_of_the_root_at_other_lines_are_no_other_order() -> None:
     assert judge(job(ranks)).kind is Kind.HEALTHY
 
 
+def test_the_oldest_calls_which_only_some_ranks_still_have_are_no_other_order() -> None:
+    """The root, another one each time, calls from a line of its own. Ranks 2 and 3 have older calls than the others."""
+    world = {WORLD: range(4)}
+    root, other = frame("root", 1), frame("other", 2)
+    ranks = [
+        waiting(
+            it,
+            [
+                call(at, site=root if at % 4 == it else other, at=NOW - 0.1)
+                for at in range(1 if it > 1 else 5, 13)
+            ],
+            world,
+        )
+        for it in range(4)
+    ]
+    assert judge(job(ranks)).kind is Kind.HEALTHY
+
+
 def test_a_rank_that_is_always_last_is_slow_and_others_are_not() -> None:
     world = {WORLD: range(3)}
 
