@@ -115,9 +115,10 @@ class WaitsFor:
     def _left(self, rank: int, call: Call, is_newest: bool) -> bool:
         """Whether one that is gone or stopped has left a call to others, as far as its own calls say that.
 
-        Of those that it has issued, at most the newest is under way; none, if it has exited normally.
+        Where it is not known what is done: of those that it has issued, at most the newest is under way, and none if
+        it has exited normally.
         """
-        if not self._is_known(rank) or not self._ranks[rank].calls:
+        if call.done is False or not self._is_known(rank) or not self._ranks[rank].calls:
             return True
         return is_newest and self._ranks[rank].process.exit_status != 0
 

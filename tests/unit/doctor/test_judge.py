@@ -471,6 +471,15 @@ def test_ranks_that_have_exited_are_not_waited_for_in_what_they_have_called(done
     assert [(it.rank, it.waits_for) for it in verdict.waits] == [(0, (1,))]
 
 
+def test_who_died_with_several_calls_under_way_is_waited_for_in_the_oldest() -> None:
+    calls = [*history(6), call(7, done=False), call(8, done=False)]
+    dead = Process(state=GONE, exit_status=-9)
+    ranks = [waiting(it, calls, {WORLD: range(2)}) for it in range(2)]
+    verdict = judge(job([ranks[0], replace(ranks[1], process=dead)]))
+    assert blamed(verdict) == [1]
+    assert [(it.rank, it.call) for it in verdict.waits] == [(0, "all_reduce world#7")]
+
+
 @pytest.mark.parametrize("issued", [6, 7])
 def test_who_died_is_waited_for_in_the_newest_call(issued: int) -> None:
     """Of earlier ones it is not known that they are done."""
