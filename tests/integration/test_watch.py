@@ -149,6 +149,9 @@ call = functools.partial(dist.group.WORLD.allreduce, [torch.ones(1)], dist.Allre
 _thread.start_new_thread(call, ())
 while not any(it.calls for it in rings.in_directory(Path(sys.argv[1]))):
     pass
+# Python ends with the process a thread that is in C++, which C++ takes for a crash.
+while _thread._count():
+    pass
 """
 
 

@@ -56,6 +56,21 @@ def test_a_call_is_read_as_it_was_written(ring: Ring) -> None:
     assert record.newest == 6.0
 
 
+def test_a_record_that_is_being_made_is_none_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    allocate = os.posix_fallocate
+
+    def look(file: int, offset: int, size: int) -> None:
+        seen.append(len(rings.in_directory(tmp_path)))
+        allocate(file, offset, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", look)
+    ring = Ring.create(tmp_path, 2, 4)
+    assert seen == [0]
+    assert [it.rank for it in rings.in_directory(tmp_path)] == [2]
+    assert list(tmp_path.iterdir()) == [ring.path]
+
+
 def test_calls_on_devices_are_told_from_others(ring: Ring) -> None:
     group = ring.text({"group": "0", "ranks": [2], "description": ""})
     for number, flags in enumerate((0, ON_DEVICE), 1):

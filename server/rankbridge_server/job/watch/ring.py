@@ -110,9 +110,18 @@ class Ring:
         """A record in a new file of this directory, named by rank and pid."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = directory / f"{rank}-{os.getpid()}{SUFFIX}"
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # Whoever reads the folder meanwhile finds a record that is whole, or none.
+        begun = path.with_suffix(".part")
+        if path.exists():
+            raise FileExistsError(f"{path} is there")
+        file = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            return cls(path, file, rank, size)
+            ring = cls(path, file, rank, size)
+            begun.rename(path)
+            return ring
+        except BaseException:
+            begun.unlink(missing_ok=True)
+            raise
         finally:
             os.close(file)
 
