@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rankbridge import RecordedOperation
 
 from ..core.rank_intervals import rank_intervals
 from ..core.torch_group_names import shown_name
-from ..doctor.evidence import Call, Group
+from ..doctor.evidence import Call
 from ..job.outside import rings
 
 
 def records(folder: Path) -> dict[int, list[RecordedOperation]]:
     """By rank, what it has recorded in the folder of `rankbridge watch`. Raises BadRing."""
     found = rings.in_directory(folder)
-    names = GroupNames(found)
-    return {it.rank: [recorded(call, it, names) for call in it.calls] for it in found}
+    every = GroupNames(found)
+    named = [(it, every.of(it)) for it in found]
+    return {it.rank: [recorded(call, it, names) for call in it.calls] for it, names in named}
 
 
 class GroupNames:
@@ -36,18 +37,18 @@ class GroupNames:
             if len(ranks_of[label]) > 1:
                 self._shown[name, ranks] = f"{label}[{rank_intervals(ranks).split(' ', 1)[1]}]"
 
-    def of(self, group: Group) -> str:
-        """The name of one of them."""
-        return self._shown[group.name, group.ranks]
+    def of(self, record: rings.Record) -> dict[str, str]:
+        """The names of one rank's groups, by torch's."""
+        return {it.name: self._shown[it.name, it.ranks] for it in record.groups}
 
 
-def recorded(call: Call, record: rings.Record, names: GroupNames) -> RecordedOperation:
-    """A call that a rank has recorded. `names`: of its groups, and of others."""
+def recorded(call: Call, record: rings.Record, names: Mapping[str, str]) -> RecordedOperation:
+    """A call that a rank has recorded. `names`: of its groups."""
     called = call.called_at or 0.0
     ended = None if _is_pending(call, record) else call.waited_at or call.returned_at
     return RecordedOperation(
         operation=call.kind,
-        group=next((names.of(it) for it in record.groups if it.name == call.group), call.group),
+        group=names[call.group],
         operation_id=_id(call, record.rank),
         session_id="",
         generation=0,

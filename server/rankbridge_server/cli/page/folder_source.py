@@ -84,12 +84,16 @@ class FolderSource:
                 judged = time.monotonic()
 
     def _read(self, found: Sequence[rings.Record]) -> None:
-        names = GroupNames(found)
+        every = GroupNames(found)
+        named = [(it, every.of(it)) for it in found]
         groups = {
-            names.of(group): group.ranks for it in found for group in it.groups if it.rank in group.ranks
+            names[group.name]: group.ranks
+            for it, names in named
+            for group in it.groups
+            if it.rank in group.ranks
         }
         self._model.described({it.rank: _described(it) for it in found}, dict(sorted(groups.items())))
-        for it in found:
+        for it, names in named:
             operations = [recorded(call, it, names) for call in it.calls]
             ended = [each for each in operations if each.done is not None]
             pending = [each for each in operations if each.done is None]
