@@ -13,7 +13,7 @@ defmodule RankBridge.Transport.Local do
   alias RankBridge.Transport
   alias RankBridge.Transport.GRPC.Outcome
   alias RankBridge.Transport.Local.Framing
-  alias RankBridge.Transport.{Nearness, Status}
+  alias RankBridge.Transport.{Nearness, Socket, Status}
 
   @suffix ".stream"
   # Bytes of a read: of several answers, if they are there.
@@ -70,20 +70,9 @@ defmodule RankBridge.Transport.Local do
     end
   end
 
-  # Not `:gen_tcp`: where a send fails its driver forgets what has come and was not read, and so how the stream has ended.
-  defp connect(path) do
-    with {:ok, socket} <- :socket.open(:local, :stream, :default) do
-      # A local socket is connected to at once or, as where a stopped rank has too many to accept, not at all.
-      with :ok <- :socket.setopt(socket, {:otp, :rcvbuf}, @buffer),
-           :ok <- :socket.connect(socket, %{family: :local, path: path}, :nowait) do
-        {:ok, socket}
-      else
-        error ->
-          _ = :socket.close(socket)
-          error
-      end
-    end
-  end
+  # A local socket is connected to at once or, as where a stopped rank has too many to accept, not at all.
+  defp connect(path),
+    do: Socket.open(%{family: :local, path: path}, [{{:otp, :rcvbuf}, @buffer}], :nowait)
 
   @doc "Sends a message without waiting. `:closed`: it cannot be sent, and `arrived/1` returns why."
   @spec send_message(t(), iodata()) :: {:ok | :closed, t()}

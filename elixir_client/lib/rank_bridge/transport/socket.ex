@@ -61,18 +61,8 @@ defmodule RankBridge.Transport.Socket do
   defp share(milliseconds, addresses), do: div(milliseconds, addresses)
 
   defp dial(:socket, address, port, timeout) do
-    {family, options, place} = place(address, port)
-
-    with {:ok, socket} <- :socket.open(family, :stream, :default) do
-      with :ok <- set(socket, [{{:otp, :rcvbuf}, @buffer} | options]),
-           :ok <- :socket.connect(socket, place, timeout) do
-        {:ok, socket}
-      else
-        error ->
-          _ = :socket.close(socket)
-          error
-      end
-    end
+    {_family, options, place} = place(address, port)
+    open(place, [{{:otp, :rcvbuf}, @buffer} | options], timeout)
   end
 
   defp dial(:gen_tcp, address, port, timeout) do
@@ -87,6 +77,21 @@ defmodule RankBridge.Transport.Socket do
   defp place(address, port) do
     family = if tuple_size(address) == 8, do: :inet6, else: :inet
     {family, [{{:tcp, :nodelay}, true}], %{family: family, addr: address, port: port}}
+  end
+
+  @doc "A `:socket` with these options that is connected to a place; where that does not succeed, it is closed again."
+  @spec open(map(), [{term(), term()}], timeout() | :nowait) :: {:ok, :socket.socket()} | term()
+  def open(place, options, timeout) do
+    with {:ok, socket} <- :socket.open(place.family, :stream, :default) do
+      with :ok <- set(socket, options),
+           :ok <- :socket.connect(socket, place, timeout) do
+        {:ok, socket}
+      else
+        error ->
+          _ = :socket.close(socket)
+          error
+      end
+    end
   end
 
   defp set(socket, options) do
