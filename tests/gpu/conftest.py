@@ -1,8 +1,9 @@
 """Tests that need a CUDA device. Those for which there are not enough are not collected.
 
-One is enough for all of them with NCCL 2.30 or newer, where ranks share it:
-`NCCL_MULTI_RANK_GPU_ENABLE=1 CUDA_DEVICE_MAX_CONNECTIONS=32 pytest tests/gpu`. Not with xdist: some thirty
-ranks at a time filled 80 GB, and all take turns on the device.
+One is enough for all of them with NCCL 2.30 or newer, where ranks share it: `NCCL_MULTI_RANK_GPU_ENABLE=1
+CUDA_DEVICE_MAX_CONNECTIONS=32 CUDA_MODULE_LOADING=EAGER pytest tests/gpu`. Of members within one process, one cannot
+load a kernel while another's runs, so that all are loaded at first. Not with xdist: some thirty ranks at a time filled
+80 GB, and all take turns on the device.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.support.devices import MEMBERS
+from tests.support.devices import IN_PROCESS
 from tests.support.local_gang import LocalGang
 from tests.unit.backends.test_nccl_graphs import Program, add, close, floats, record, refill, replayed, run
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 DATA_TIMEOUT_S = 60.0
 
 
-@pytest.fixture(params=range(1, 1 + MEMBERS), ids=lambda size: f"nccl{size}")
+@pytest.fixture(params=range(1, 1 + IN_PROCESS), ids=lambda size: f"nccl{size}")
 def gang(request: pytest.FixtureRequest) -> Iterator[LocalGang]:
     size: int = request.param
     it = LocalGang(size, data_timeout=DATA_TIMEOUT_S, backends=[NcclBackend(rank) for rank in range(size)])

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from tests.support.devices import DEVICES, MEMBERS, SHARING, device_of
+from tests.support.devices import DEVICES, IN_PROCESS, SHARING, device_of
 from tests.support.members import Members
 from tests.support.nccl_devices import members_on_devices
 from tests.unit.backends import test_coordinators
@@ -50,7 +50,7 @@ ALONE = GroupDescription("alone", (0,))
 REDUCTIONS = [(op, dtype) for op in ReduceOp for dtype in Dtype if reduces(op, dtype)]
 
 
-@pytest.fixture(scope="module", params=range(1, 1 + MEMBERS), ids=lambda size: f"nccl{size}")
+@pytest.fixture(scope="module", params=range(1, 1 + IN_PROCESS), ids=lambda size: f"nccl{size}")
 def group(request: pytest.FixtureRequest) -> Iterator[Members]:
     with members_on_devices(request.param) as members:
         yield members

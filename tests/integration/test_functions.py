@@ -354,6 +354,14 @@ def test_a_deadline_asks_the_function_to_end_and_answers_after_a_grace(held: Gan
     assert held.call("add", 1) == [3.0] * SIZE
 
 
+def test_a_function_that_ends_at_its_deadline_has_exceeded_it_and_nobody_is_cancelled(held: Gang) -> None:
+    with pytest.raises(GangError) as failed:
+        held.function("hold", timeout=2.0)()
+    assert failed.value.indefinite
+    codes = {it.rank: it.error and it.error.code for it in failed.value.outcomes}
+    assert codes == dict.fromkeys(range(SIZE), rankbridge.ErrorCode.DEADLINE_EXCEEDED)
+
+
 def test_reports_come_in_order_from_every_rank_and_end(gang: Gang) -> None:
     call = gang.function("count_up").start(5)
     reports = list(call.reports())

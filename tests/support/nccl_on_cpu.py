@@ -143,6 +143,7 @@ class NcclOnCpu:
         self._store: Store | None = store
         self._gloo: CpuGroup | None = None
         self._coalesced: list[Start] | None = None
+        self._is_connected = False
 
     def eager_connect_single_device(self, device: torch.device) -> None:
         """The member of rank 0 makes an id and leaves it; the others take it; all wait for all."""
@@ -254,8 +255,23 @@ class NcclOnCpu:
             time.sleep(0.001)
 
     def _work(self, start: Start, after: Callable[[], object] = list) -> Begun:
+        """A collective. The first connects the members."""
         assert self._coalesced is None
+        gloo = self._gloo
+        if gloo is not None and not self._is_connected and current_side().capturing is None:
+            self._connect(gloo)
         return self._begin([start], after)
+
+    def _connect(self, gloo: CpuGroup) -> None:
+        """Keeps the caller until all members have come, however long, unless somebody aborts the group."""
+        connecting = CpuWork([gloo.allreduce([torch.zeros(1)], c10d.AllreduceOptions())], self, list)
+        self.waiting.set()
+        while not connecting.is_completed():
+            self.aborted.wait(0.001)
+        if self.aborted.is_set():
+            raise Refused("the communicator was aborted")
+        connecting.wait(GLOO_TIMEOUT)
+        self._is_connected = True
 
     def _begin(self, starts: Sequence[Start], after: Callable[[], object]) -> Begun:
         gloo = self._gloo

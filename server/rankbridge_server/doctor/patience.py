@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .evidence import Evidence, RankEvidence
+from .evidence import Call, Evidence, RankEvidence
 
 PATIENCE_S = 2.0
 _TIMES_LONGEST = 2.0
@@ -19,12 +19,20 @@ def patience(evidence: Evidence, late: RankEvidence | None, base_s: float) -> fl
     """Seconds that others wait for this rank before that is worth a word."""
     if late is None or late.is_gone or late.is_stopped:
         return base_s
-    times = [it.called_at for it in late.calls if it.called_at is not None]
-    if len(times) < _FEW:
+    timed = [it for it in late.calls if it.called_at is not None]
+    if len(timed) < _FEW:
         return max(base_s * BEGINNING, _TIMES_LONGEST * late.late_s)
     if late.source == "record":
         return longer(base_s, [late.late_s] * _FEW)
-    return longer(base_s, [later - earlier for earlier, later in pairwise(times)])
+    return longer(base_s, [_pause(earlier, later) for earlier, later in pairwise(timed)])
+
+
+def _pause(earlier: Call, later: Call) -> float:
+    """Seconds between two calls. Those in which a call on a device made its communicator are none of them."""
+    begun = earlier.called_at or 0.0
+    if earlier.on_device and earlier.returned_at is not None:
+        begun = max(begun, earlier.returned_at)
+    return max(0.0, (later.called_at or 0.0) - begun)
 
 
 def longer(base_s: float, pauses: Sequence[float]) -> float:

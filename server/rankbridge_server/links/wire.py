@@ -388,10 +388,7 @@ def pack_abort(generation: int, ended: Ended) -> bytes:
 
 def ended_of(message: pb.Abort) -> Ended:
     """Unpacks the end of a generation. Raises ValueError for an unknown code."""
-    if message.code and message.code not in ErrorCode.__members__:
-        raise ValueError(f"not an error code: {message.code}")
-    code = ErrorCode[message.code] if message.code else None
-    return Ended(message.rank, message.lost, message.reason, code, _raised(message))
+    return Ended(message.rank, message.lost, message.reason, _code(message.code), _raised(message))
 
 
 def pack_release(release: Release) -> bytes:
@@ -402,13 +399,13 @@ def pack_release(release: Release) -> bytes:
         reason=release.reason,
         raised=_pack_raised(release.raised),
         begun=[pb.Begun(group=group, count=count) for group, count in release.begun.items()],
-        was_asked=release.was_asked,
+        code=release.code.name if release.code else "",
     )
     return pack(pb.Frame(release=message))
 
 
 def release_of(group: str, message: pb.Release) -> Release:
-    """Unpacks a release."""
+    """Unpacks a release. Raises ValueError for an unknown code."""
     return Release(
         group,
         message.operation_id,
@@ -416,8 +413,14 @@ def release_of(group: str, message: pb.Release) -> Release:
         message.reason,
         _raised(message),
         {it.group: it.count for it in message.begun},
-        message.was_asked,
+        _code(message.code),
     )
+
+
+def _code(name: str) -> ErrorCode | None:
+    if name and name not in ErrorCode.__members__:
+        raise ValueError(f"not an error code: {name}")
+    return ErrorCode[name] if name else None
 
 
 def _pack_raised(raised: Raised | None) -> pb.Raised | None:

@@ -122,6 +122,7 @@ def test_messages_of_every_dtype_pass_while_members_wait_in_a_collective(dtype: 
 
 def test_whoever_waits_too_long_fails_and_may_not_know_what_happened() -> None:
     with members_on_cpu(2) as (members, _):
+        members.call("barrier", [(TIMEOUT_S,)] * 2)
         with pytest.raises(BridgeError, match="NCCL failed: Work timed out") as error:
             members.coordinators[0].all_reduce(torch.ones(3), ReduceOp.SUM, 0.2)
         failure = error.value.failure
@@ -130,6 +131,14 @@ def test_whoever_waits_too_long_fails_and_may_not_know_what_happened() -> None:
             Phase.DATA,
             True,
         )
+
+
+def test_whoever_waits_too_long_for_a_member_to_connect_fails_likewise() -> None:
+    with members_on_cpu(2) as (members, engines):
+        with pytest.raises(BridgeError, match=r"did not begin in 0\.2 s: NCCL waits") as error:
+            members.coordinators[0].all_reduce(torch.ones(3), ReduceOp.SUM, 0.2)
+        assert error.value.failure.code is ErrorCode.BACKEND_FAILED
+        assert engines[0].groups[0].aborted.is_set()
 
 
 @pytest.mark.parametrize("message", [False, True], ids=["collective", "message"])

@@ -50,6 +50,20 @@ def test_who_has_not_called_is_named_wherever_the_others_wait(
     assert (verdict.call, verdict.culprits[0].condition) == ("all_reduce world#9", how)
 
 
+@pytest.mark.parametrize(
+    ("in_call_s", "kind"), [(7.0, Kind.NEVER_CALLED), (0.0, Kind.UNKNOWN)], ids=["in the call", "after it"]
+)
+def test_what_the_first_call_takes_to_connect_is_no_pause_of_the_rank(in_call_s: float, kind: Kind) -> None:
+    ranks = [running(it, history(9), ITEM) for it in range(SIZE)]
+    ranks[2] = sleeping(2, history(8))
+    first, *others = ranks[2].calls
+    assert first.called_at is not None
+    first = replace(first, called_at=first.called_at - 7, returned_at=first.called_at - 7 + in_call_s)
+    ranks[2] = replace(ranks[2], calls=(first, *others))
+    verdict = judge(job(ranks))
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (kind, [2] if in_call_s else [])
+
+
 def asked(rank: RankEvidence, open_: int) -> RankEvidence:
     """The same rank of a job that nobody prepared. By torch's recorder, calls from this number on are not done."""
     calls = tuple(replace(it, done=it.number < open_, returned_at=None) for it in rank.calls)

@@ -346,15 +346,17 @@ class Release(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     RAISED_FIELD_NUMBER: builtins.int
     BEGUN_FIELD_NUMBER: builtins.int
-    WAS_ASKED_FIELD_NUMBER: builtins.int
+    CODE_FIELD_NUMBER: builtins.int
     operation_id: builtins.str
     """Id of the operation."""
     rank: builtins.int
     """Rank in the gang on which it has failed. Absent: it is to end on all members."""
     reason: builtins.str
     """Why, in words."""
-    was_asked: builtins.bool
-    """Whether it has ended there because its caller had asked for that."""
+    code: builtins.str
+    """Name of the error's code where it has ended as it was asked to: CANCELLED, or at its deadline DEADLINE_EXCEEDED.
+    Empty: it has failed.
+    """
     @property
     def raised(self) -> Global___Raised:
         """The exception. Absent: there was none."""
@@ -371,10 +373,10 @@ class Release(google.protobuf.message.Message):
         reason: builtins.str = ...,
         raised: Global___Raised | None = ...,
         begun: collections.abc.Iterable[Global___Begun] | None = ...,
-        was_asked: builtins.bool = ...,
+        code: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_rank", b"_rank", "raised", b"raised", "rank", b"rank"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "begun", b"begun", "operation_id", b"operation_id", "raised", b"raised", "rank", b"rank", "reason", b"reason", "was_asked", b"was_asked"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "begun", b"begun", "code", b"code", "operation_id", b"operation_id", "raised", b"raised", "rank", b"rank", "reason", b"reason"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
 
 Global___Release: typing_extensions.TypeAlias = Release

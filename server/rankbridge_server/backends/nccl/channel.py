@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import torch
 
+from ...core.alarms import Alarms
 from ...core.errors import BridgeError
 from ..errors import data_failed
 from ..pieces import copied
@@ -23,6 +24,7 @@ from .raw import ENGINE_ERRORS, NcclGroup, Work, let_stream_follow
 _SHORTEST, _LONGEST = 2e-5, 1e-3
 # Seconds in which the side of an operation that has ended follows it; if it does not, the operation has failed.
 _FOLLOWING = 1.0
+_ALARMS = Alarms("nccl")
 
 
 class Channel:
@@ -41,6 +43,7 @@ class Channel:
         self._lock = threading.Lock()
         self._graphs: WeakSet[CapturedGraph] = WeakSet()
         self._capturing = False
+        self._why_closed = "the group was closed"
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -56,9 +59,15 @@ class Channel:
     def run(self, start: Callable[[NcclGroup], Work | None], timeout: float) -> None:
         """Start something and wait for it, `timeout` seconds. Raises BACKEND_FAILED, or what torch raises."""
         group = self._open()
-        work = start(group)
+        deadline = time.monotonic() + timeout
+        try:
+            with self._begins_within(timeout):
+                work = start(group)
+        except ENGINE_ERRORS:
+            self._open()
+            raise
         if work is not None:
-            self._await(work, timeout)
+            self._await(work, max(_LONGEST, deadline - time.monotonic()))
         # An operation that was ended by `close` looks as if it had been done.
         self._open()
 
@@ -92,26 +101,21 @@ class Channel:
             graph = self._side.graph()
         if graph is None:
             return None
-        # NCCL waits in here for nobody, as far as is known; if it does, this ends it.
-        late = threading.Timer(timeout, self.close)
-        late.daemon = True
-        late.start()
         try:
             with self.inside():
                 standing = [torch.empty_like(it, memory_format=torch.contiguous_format) for it in inputs]
-            results = self._captured(graph, standing, enter)
+            with self._begins_within(timeout):
+                results = self._captured(graph, standing, enter)
         except (BridgeError, *ENGINE_ERRORS):
             self._open()
             return None
-        finally:
-            late.cancel()
         captured = CapturedGraph(self, graph, standing, results)
         with self._lock:
             if self._group is not None:
                 self._graphs.add(captured)
                 return captured
         captured.reset()
-        raise data_failed("NCCL", "the group was closed")
+        raise data_failed("NCCL", self._why_closed)
 
     def launch(
         self, captured: CapturedGraph, inputs: Sequence[torch.Tensor], timeout: float
@@ -146,6 +150,24 @@ class Channel:
             group.abort()
             for graph in graphs:
                 graph.forget()
+
+    @contextmanager
+    def _begins_within(self, timeout: float) -> Iterator[None]:
+        """Closes the channel when that takes longer.
+
+        NCCL connects two members when an operation first needs it, and waits for the other one before it returns.
+        """
+
+        def late() -> None:
+            self._why_closed = f"it did not begin in {timeout:.1f} s: NCCL waits for another member"
+            threading.Thread(target=self.close, name="nccl-late", daemon=True).start()
+
+        key = object()
+        _ALARMS.set(key, time.monotonic() + timeout, late)
+        try:
+            yield
+        finally:
+            _ALARMS.cancel(key)
 
     def _captured(
         self,
@@ -196,7 +218,7 @@ class Channel:
 
     def _open(self) -> NcclGroup:
         if self._group is None:
-            raise data_failed("NCCL", "the group was closed")
+            raise data_failed("NCCL", self._why_closed)
         return self._group
 
 

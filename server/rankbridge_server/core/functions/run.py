@@ -51,6 +51,7 @@ class Run:
         self._reports = reports
         self.cancelled = False
         self.begun = False
+        self._asked: ErrorCode | None = None
         self._was_released = False
         self._body = body
         self._functions = functions
@@ -76,8 +77,9 @@ class Run:
         task, forks = self.task, _forks
         if not task.enter(Phase.DATA):
             # Only now: what it has begun in torch.distributed before is counted.
-            was_asked = task.error is not None and task.error.failure.code is ErrorCode.CANCELLED
-            self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None, was_asked)
+            code = task.error.failure.code if task.error is not None else None
+            asked = code if code in (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED) else None
+            self._release_others(f"rank {task.place.rank} did not call {self.function!r}", None, asked)
             return
         self.begun = True
         task.thread = threading.get_ident()
@@ -96,7 +98,7 @@ class Run:
 
     def cancel(self) -> None:
         """Asks the function to end; its caller is answered after a grace, whether it has ended or not."""
-        self.cancelled = True
+        self._ask(ErrorCode.CANCELLED)
         error = BridgeError.of(
             ErrorCode.CANCELLED,
             f"function {self.function!r} was asked to end, and has not: it goes on",
@@ -116,7 +118,7 @@ class Run:
 
     def released(self, release: Release) -> BridgeError:
         """The error of a member that another one has stopped by its failure, or its end in a withdrawn call."""
-        code = ErrorCode.CANCELLED if release.was_asked else ErrorCode.FUNCTION_FAILED
+        code = release.code or ErrorCode.FUNCTION_FAILED
         return BridgeError.of(code, release.reason, indefinite=self.begun, raised=release.raised)
 
     def _look(self, release: Release) -> None:
@@ -124,7 +126,7 @@ class Run:
         if self.task.done:
             return
         if self._functions.waits(self, release.begun):
-            if release.was_asked:
+            if release.code is not None:
                 self.task.fail(self.released(release))
             self._stuck(release)
         else:
@@ -132,9 +134,14 @@ class Run:
 
     def _late(self) -> None:
         """Acts on the deadline."""
-        self.cancelled = True
+        self._ask(ErrorCode.DEADLINE_EXCEEDED)
         error = late(f"function {self.function!r} was asked to end, and has not: it goes on")
         _ALARMS.set(self, time.monotonic() + GRACE_S, lambda: self.task.fail(error))
+
+    def _ask(self, code: ErrorCode) -> None:
+        """Asks the function to end. It counts what has asked first."""
+        self._asked = self._asked or code
+        self.cancelled = True
 
     def _ended(self, error: BaseException) -> None:
         rank = self.task.place.rank
@@ -145,17 +152,18 @@ class Run:
         else:
             raised = raised_by(error, rank)
             failed, what = function_failed(self.function, raised), str(raised)
-        # Before it is answered: then it is asked, too.
-        was_asked = self.cancelled and failed.failure.code is ErrorCode.CANCELLED
+        asked = self._asked if failed.failure.code is ErrorCode.CANCELLED else None
+        if asked is ErrorCode.DEADLINE_EXCEEDED:
+            failed = late(f"function {self.function!r} was asked to end, and has ended")
         self.task.fail(failed)
-        how = "has ended" if was_asked else "failed"
-        self._release_others(f"function {self.function!r} {how} on rank {rank}: {what}", raised, was_asked)
+        how = "has ended" if asked else "failed"
+        self._release_others(f"function {self.function!r} {how} on rank {rank}: {what}", raised, asked)
 
-    def _release_others(self, reason: str, raised: Raised | None, was_asked: bool = False) -> None:
+    def _release_others(self, reason: str, raised: Raised | None, code: ErrorCode | None) -> None:
         place = self.task.place
         if not self._was_released:
             begun = self._functions.begun()
-            self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun, was_asked))
+            self._fail(Release(place.group, place.operation_id, place.rank, reason, raised, begun, code))
 
 
 def _leave_child(forks: int) -> None:

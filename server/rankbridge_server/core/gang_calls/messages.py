@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..admission.admission import Member, Ruling, Verdict
-from ..errors import Failure, Raised, shown
+from ..errors import ErrorCode, Failure, Raised, shown
 
 MAX_PART = 64 * 1024
 """Bytes of a member's part of a gang call. A larger part would delay verdicts on the same link."""
@@ -81,7 +81,7 @@ class Release(NamedTuple):
     """A call of a function has failed on the member of `rank` in the gang; None: it is to end on all members.
 
     `begun`: how many collectives the failed member had begun in each torch.distributed group, by torch's name.
-    `was_asked`: it has ended there because its caller had asked for that.
+    `code`: CANCELLED or DEADLINE_EXCEEDED where it has ended as it was asked to, by its caller or at its deadline.
     """
 
     group: str
@@ -90,7 +90,7 @@ class Release(NamedTuple):
     reason: str
     raised: Raised | None = None
     begun: Mapping[str, int] = MappingProxyType({})
-    was_asked: bool = False
+    code: ErrorCode | None = None
 
 
 GangMessage = Command | Report | Relay | Release
