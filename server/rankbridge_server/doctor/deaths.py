@@ -11,10 +11,10 @@ from .waits import WaitsFor
 from .words import called, rank_intervals
 
 _FOLLOWS = re.compile(
-    r"[Cc]onnection|[Tt]imed? ?out|gloo|nccl|NCCL|peer|[Ss]tore|DistNetworkError|DistBackendError|SignalException"
-    r"|KeyboardInterrupt|SystemExit"
+    r"[Cc]onnection|[Tt]imed? ?out|gloo|nccl|NCCL|[Pp]eer|PEER_|[Ss]tore|DistNetworkError|DistBackendError"
+    r"|GuardError|SignalException|KeyboardInterrupt|SystemExit"
 )
-"""Exceptions that others have caused: a member that is gone, a timeout, a signal."""
+"""Exceptions that others have caused: a member that is gone, or another call than the others', a timeout, a signal."""
 
 
 def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
@@ -43,6 +43,16 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
         if culprits[0].condition is Condition.DEAD
         else "its loop had fewer steps than the others': make them equal, or use torch.distributed.algorithms.join",
     )
+
+
+def ended(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
+    """A job that is over as it should be."""
+    if not evidence.is_over or len(evidence.ranks) < evidence.world_size:
+        return None
+    if any(it.process.exit_status != 0 for it in evidence.ranks):
+        return None
+    summary = "the job is over: every rank has exited normally"
+    return Verdict(kind=Kind.HEALTHY, summary=summary, confidence=0.95)
 
 
 def _by_itself(rank: RankEvidence) -> bool:

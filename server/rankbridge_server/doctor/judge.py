@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     disagreements.sizes,
     disagreements.changed_order,
     deaths.died,
+    deaths.ended,
     absence.unmatched,
     absence.absent,
     circles.circle,

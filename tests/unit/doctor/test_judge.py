@@ -325,22 +325,39 @@ def test_a_healthy_job_that_was_interrupted_has_no_culprit() -> None:
     assert blamed(judge(job(ranks))) == []
 
 
+def over(rank: int, calls: int, process: Process) -> RankEvidence:
+    """A rank of a job that has ended, as its record says."""
+    made = waiting(rank, [replace(it, done=None) for it in history(calls, until=NOW)], {WORLD: range(3)})
+    return replace(made, process=process, threads=(), still=None, source="ring")
+
+
 def test_of_a_job_that_has_ended_the_one_that_raised_by_itself_is_named() -> None:
-    world = {WORLD: range(3)}
     reasons = ["RuntimeError: Connection closed by peer", "ValueError: a bad batch", ""]
-    ranks = [
-        replace(
-            waiting(it, [replace(at, done=None) for at in history(9 - (it == 1), until=NOW)], world),
-            process=Process(state=GONE, reason=reasons[it]),
-            threads=(),
-            still=None,
-            source="ring",
-        )
-        for it in range(3)
-    ]
+    ranks = [over(it, 9 - (it == 1), Process(state=GONE, reason=reasons[it])) for it in range(3)]
     verdict = judge(job(ranks))
     assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [1])
     assert "ValueError: a bad batch" in verdict.summary
+
+
+def test_of_a_guarded_job_the_one_that_was_killed_is_named_and_not_those_that_raised() -> None:
+    raised = Process(
+        state=GONE, exit_status=1, reason="GuardError: PEER_LOST in barrier on world: rank 1 has gone"
+    )
+    killed = Process(state=GONE, exit_status=-9)
+    verdict = judge(job([over(0, 9, raised), over(1, 8, killed), over(2, 9, raised)]))
+    assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [1])
+
+
+def test_a_job_is_over_as_it_should_be_if_all_its_ranks_have_exited_normally() -> None:
+    ranks = [over(it, 9, Process(state=GONE, exit_status=0)) for it in range(3)]
+    verdict = judge(job(ranks))
+    assert (verdict.kind, verdict.summary) == (
+        Kind.HEALTHY,
+        "the job is over: every rank has exited normally",
+    )
+    assert judge(replace(job(ranks), world_size=4)).kind is Kind.UNKNOWN
+    ranks[2] = over(2, 9, Process(state=GONE, exit_status=1))
+    assert judge(job(ranks)).kind is Kind.UNKNOWN
 
 
 @pytest.mark.parametrize("absent", [[617], [3, 4, 5, 900]])

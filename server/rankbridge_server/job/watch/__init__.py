@@ -44,7 +44,7 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
 
 
 def _guarding(timeout: float) -> Admit:
-    # With all that the links import. Where this folder was loaded by its path, rankbridge may not be installed.
+    # With all that the links import.
     from rankbridge_server.job.guard.guard import Guard
     from rankbridge_server.job.guard.new_groups import guard_new_groups
 
