@@ -153,7 +153,9 @@ def test_a_replacement_that_could_not_serve_is_followed_by_another() -> None:
         for _ in range(2):
             failed = gang.next()
             assert (failed["event"], failed["rank"], failed["replaced"]) == ("exited", 1, True)
-            assert failed["how"] == "exited with status 1 before it served"
+            how, why = failed["how"].split(": ", 1)
+            assert how == "exited with status 1 before it served"
+            assert f"{freed[0]}:{freed[1]}" in why
         taking.close()
         # One more may have met it.
         while (event := gang.next())["event"] == "exited":

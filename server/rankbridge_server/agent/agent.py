@@ -158,7 +158,8 @@ class Agent:
             if not events:
                 # Every message that came in time has been read.
                 self._kill_silent(watcher)
-            for key, _ in events:
+            # What a rank has sent before its exit.
+            for key, _ in sorted(events, key=lambda it: _is_exit(it[0])):
                 if key.fileobj == 0:
                     if reason := _asked_to_end():
                         return reason
@@ -180,9 +181,6 @@ class Agent:
 
     def _handle(self, source: tuple[Child, bool], watcher: Watcher) -> None:
         child, has_message = source
-        if child.exit:
-            # The message and the exit came in one round.
-            return
         if not has_message:
             self._ended(child, watcher)
             return
@@ -198,6 +196,8 @@ class Agent:
             self._pinged.pop(child.rank, None)
         elif isinstance(message, Suspect):
             self._ping_all()
+        elif isinstance(message, Failed):
+            child.failure = message.error
         elif isinstance(message, Began):
             watcher.formed(message.generation)
         elif isinstance(message, Ready):
@@ -212,9 +212,11 @@ class Agent:
             self._selector.unregister(child.line)
         self._pinged.pop(child.rank, None)
         how = child.reap()
+        if not child.serves:
+            how += " before it served" + (f": {child.failure}" if child.failure else "")
         # What keeps new ones from serving is better left to whoever starts the gang, once no rank is left.
         replaced = self._replace and (child.serves or any(not it.exit for it in self._children))
-        watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served", replaced)
+        watcher.exited(child.rank, child.pid, how, replaced)
         if replaced:
             self._due[child.rank] = time.monotonic() + (0.0 if child.serves else self._pause(child.rank))
 
@@ -301,6 +303,10 @@ class Agent:
             if not _ended(child, max(0.0, deadline - time.monotonic())):
                 child.kill(signal.SIGKILL)
             child.reap()
+
+
+def _is_exit(key: selectors.SelectorKey) -> bool:
+    return key.data is not None and not key.data[1]
 
 
 def _ended(child: Child, timeout: float) -> bool:

@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(slots=True)
 class Child:
-    """A forked rank. `pidfd` is readable when it has ended. `serves`: it has sent Ready."""
+    """A forked rank. `pidfd` is readable when it has ended. `serves`: it has sent Ready. `failure`: of Failed."""
 
     rank: int
     pid: int
@@ -26,6 +26,7 @@ class Child:
     line: Line
     exit: str = ""
     serves: bool = False
+    failure: str = ""
 
     def kill(self, signum: signal.Signals) -> None:
         """Signal the process, if it has not ended."""

@@ -130,6 +130,9 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     except (BridgeError, LoadError) as error:
         line.send(Failed(str(error)))
         raise
+    except Exception as error:
+        line.send(Failed(f"{type(error).__name__}: {error}"))
+        raise
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
     _obey(sidecars, line)
 
