@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rankbridge_server.doctor.evidence import Call
+from rankbridge_server.job import watch
 from rankbridge_server.job.outside import rings
 
 BIN = Path(sys.executable).parent
@@ -141,6 +142,7 @@ import _thread, functools, sys
 from pathlib import Path
 import torch, torch.distributed as dist
 from rankbridge_server.job import watch
+from rankbridge_server.job import watch
 from rankbridge_server.job.outside import rings
 
 watch.start(sys.argv[1])
@@ -173,15 +175,44 @@ dist.all_reduce(torch.ones(3))
 """
 
 
-def test_a_script_that_imports_it_is_recorded(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTED],
-        env={**os.environ, "RANKBRIDGE_WATCH_DIRECTORY": str(tmp_path)},
+def run_alone(script: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A job of one rank."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "RANKBRIDGE_WATCH_DIRECTORY": str(folder), **environ},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+def check_recorded(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
-    (record,) = rings.in_directory(tmp_path)
+    (record,) = rings.in_directory(folder)
     assert [(it.kind, it.shapes) for it in record.calls] == [("all_reduce", ((3,),))]
+
+
+def test_a_script_that_imports_it_is_recorded(tmp_path: Path) -> None:
+    check_recorded(run_alone(_IMPORTED, tmp_path), tmp_path)
+
+
+STARTUP = {"PYTHONPATH": str(Path(watch.__file__).parent / "startup"), "RANK": "0"}
+
+
+@pytest.mark.parametrize("guard", [{}, {"RANKBRIDGE_GUARD": "60"}], ids=["recorded", "guarded"])
+@pytest.mark.parametrize("first", ["", "import rankbridge_server.watch"], ids=["torch first", "it first"])
+def test_a_watched_script_may_import_it_too(first: str, guard: dict[str, str], tmp_path: Path) -> None:
+    check_recorded(run_alone(first + _IMPORTED, tmp_path, **STARTUP, **guard), tmp_path)
+
+
+_NOT_INSTALLED = "import sys\nsys.modules['rankbridge_server'] = None\n" + _IMPORTED.replace(
+    "import rankbridge_server.watch", ""
+)
+
+
+def test_a_script_without_rankbridge_in_its_environment_is_recorded_and_not_guarded(tmp_path: Path) -> None:
+    check_recorded(run_alone(_NOT_INSTALLED, tmp_path, **STARTUP), tmp_path)
+    done = run_alone(_NOT_INSTALLED, tmp_path, **STARTUP, RANKBRIDGE_GUARD="60")
+    assert done.returncode == 1
+    assert done.stderr.startswith("rankbridge watch --guard: rank 0 cannot be guarded: ModuleNotFoundError")

@@ -32,6 +32,16 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
     global _started
     if _started:
         return
+    # Before the first import of torch, which may begin it, too.
+    _started = True
+    try:
+        _start(directory, guard)
+    except BaseException:
+        _started = False
+        raise
+
+
+def _start(directory: str | Path | None, guard: float | None) -> None:
     from .hook import install
     from .ring import Ring
 
@@ -40,7 +50,6 @@ def start(directory: str | Path | None = None, *, guard: float | None = None) ->
         guard = float(os.environ[GUARD])
     admit = None if guard is None else _guarding(guard)
     install(lambda rank, size: Ring.create(Path(chosen), rank, size), admit=admit)
-    _started = True
 
 
 def _guarding(timeout: float) -> Admit:

@@ -14,7 +14,9 @@ from types import ModuleType
 _MISSING = {"torch", "torch.distributed.distributed_c10d"}
 """torch imports the second while it is imported itself: what is hooked is there when both are whole."""
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_NAME = "_rankbridge_watch"
+_FOLDER = os.path.dirname(_HERE)
+_INSTALLED = "rankbridge_server.job.watch"
+_BY_PATH = "_rankbridge_watch"
 
 
 def _others() -> None:
@@ -78,20 +80,36 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _start() -> None:
-    if os.environ.get("RANKBRIDGE_GUARD"):
-        # Guard is not this folder alone: a second copy of the folder would have classes of its own.
-        importlib.import_module("rankbridge_server.job.watch").start()
-        return
-    folder = os.path.dirname(_HERE)
+    # What else is installed of rankbridge knows no second copy of this folder. Guard needs what is installed.
+    if os.environ.get("RANKBRIDGE_GUARD") or _is_installed():
+        module = importlib.import_module(_INSTALLED)
+    else:
+        module = _by_path()
+    module.start()
+
+
+def _is_installed() -> bool:
+    """Whether this folder is what Python would import."""
+    try:
+        spec = importlib.util.find_spec(_INSTALLED)
+    except Exception:
+        # None is installed, or another that this Python cannot import.
+        return False
+    return spec is not None and os.path.realpath(spec.origin or "") == os.path.realpath(
+        f"{_FOLDER}/__init__.py"
+    )
+
+
+def _by_path() -> ModuleType:
     spec = importlib.util.spec_from_file_location(
-        _NAME, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        _BY_PATH, os.path.join(_FOLDER, "__init__.py"), submodule_search_locations=[_FOLDER]
     )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[_NAME] = module
+    sys.modules[_BY_PATH] = module
     spec.loader.exec_module(module)
-    module.start()
+    return module
 
 
 if "RANKBRIDGE_WATCH_DIRECTORY" in os.environ and "RANK" in os.environ:
