@@ -50,8 +50,9 @@ def torchrun(
     command = [str(BIN / "torchrun"), "--nproc-per-node", str(SIZE)]
     command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
     command += [str(HERE / "job.py"), program.name, str(seed), str(folder)]
-    if variant is Variant.WATCHED:
-        command = [*RANKBRIDGE, "watch", "--record", str(folder / "record"), "--", *command]
+    if variant in (Variant.WATCHED, Variant.GUARDED):
+        guard = ["--guard"] if variant is Variant.GUARDED else []
+        command = [*RANKBRIDGE, "watch", *guard, "--record", str(folder / "record"), "--", *command]
     attached = {"DIAGNOSE_ATTACH": str(folder / "endpoints.json")} if variant is Variant.ATTACHED else {}
     with started(command, folder, {**attached, **(settings or {})}) as job:
         yield job

@@ -12,4 +12,5 @@ def programs(variant: Variant) -> dict[str, Program]:
     """Those that run so, by name, with what is right to say of them there."""
     if variant is Variant.GANG:
         return of_gangs.PROGRAMS
-    return {name: it for name, it in faults.PROGRAMS.items() if variant in it.variants}
+    recorded = Variant.WATCHED if variant is Variant.GUARDED else variant
+    return {name: it for name, it in faults.PROGRAMS.items() if recorded in it.variants}

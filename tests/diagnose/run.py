@@ -78,7 +78,7 @@ def _of(program: Program, variant: Variant, folder: Path, job: subprocess.Popen[
     # A job that does not begin has no sidecars.
     if variant in (Variant.GANG, Variant.ATTACHED) and endpoints.exists():
         return ["--endpoints", str(endpoints)]
-    return [str(folder / "record")] if program.ends else [str(job.pid)]
+    return [str(folder / "record")] if program.ends or job.poll() is not None else [str(job.pid)]
 
 
 def _doctor(arguments: list[str]) -> subprocess.CompletedProcess[str]:
@@ -97,11 +97,14 @@ def until_it_has_begun(program: Program, plan: Plan, folder: Path, job: subproce
     wanted = everyone if program.is_right else [marker(folder, plan.victim)]
 
     def have_come() -> bool:
-        if job.poll() is not None:
+        has_ended = job.poll() is not None
+        if all(it.exists() for it in wanted):
+            return True
+        if has_ended:
             raise RuntimeError(
                 f"{program.name}: the job has ended: {(folder / 'output').read_text()[-2000:]}"
             )
-        return all(it.exists() for it in wanted)
+        return False
 
     wait_for(have_come)
 

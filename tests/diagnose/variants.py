@@ -12,6 +12,8 @@ class Variant(StrEnum):
     """A torchrun job that knows nothing of rankbridge."""
     WATCHED = "watched"
     """The same under `rankbridge watch`."""
+    GUARDED = "guarded"
+    """The same under `rankbridge watch --guard`, which ends it where ranks disagree or one is lost."""
     ATTACHED = "attached"
     """The same, whose ranks call `rankbridge_server.attach`."""
     GANG = "gang"

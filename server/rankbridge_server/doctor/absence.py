@@ -18,7 +18,7 @@ _SURE = {Condition.STOPPED: 0.99, Condition.DEAD: 0.99, Condition.EXITED: 0.99, 
 
 def unmatched(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """A send and a receive between the same ranks that do not meet: another tag, or another peer."""
-    p2p = [it for it in graph.waiting if it.call.is_p2p and (it.seconds or 0) >= patience_s and it.missing]
+    p2p = [it for it in graph.waiting if it.call.is_p2p and it.missing and graph.lasts(it, patience_s)]
     by_rank = defaultdict(list)
     for it in p2p:
         by_rank[it.rank].append(it)

@@ -17,7 +17,7 @@ def circle(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | 
         return None
     inside = set(found)
     lacking = [it for it in graph.waiting if it.rank in inside and inside & {*it.missing} - {it.rank}]
-    if min((it.seconds or 0.0) for it in lacking) < patience_s:
+    if not all(graph.lasts(it, patience_s) for it in lacking):
         return None
     waiting = waits(evidence, graph)
     sites = {it.rank: it.site for it in waiting}

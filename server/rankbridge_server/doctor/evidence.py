@@ -147,6 +147,11 @@ class RankEvidence:
         return self.process.state in (GONE, "Z", "X")
 
     @property
+    def has_disagreed(self) -> bool:
+        """Whether guard has ended it, as ranks called what does not go together."""
+        return self.process.reason.startswith("GuardError: MISMATCH")
+
+    @property
     def is_stopped(self) -> bool:
         """Whether its process is stopped by a signal or a debugger."""
         return self.process.state in ("T", "t")

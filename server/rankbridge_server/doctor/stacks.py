@@ -17,6 +17,13 @@ _BEGINS = {"<module>", "_run_module_as_main"}
 MOST_FRAMES = 6
 
 
+def is_hook(frame: Frame) -> bool:
+    """Whether it is what `rankbridge watch` and its guard run within a call, whoever calls."""
+    return frame.name.rsplit(".", 1)[-1] == "hook" and frame.file.endswith(
+        "/rankbridge_server/job/watch/hook.py"
+    )
+
+
 def is_distributed(frame: Frame) -> bool:
     """Whether it is of torch.distributed, and not of the launcher."""
     return "/torch/distributed/" in frame.file and not any(it in frame.file for it in _LAUNCHER)
@@ -30,6 +37,8 @@ def is_ours(frame: Frame) -> bool:
 def in_collective(thread: Thread) -> Frame | None:
     """The frame of torch.distributed in which it waits; None if its own code or another library has the last word."""
     for frame in thread.frames:
+        if is_hook(frame):
+            return frame
         if is_distributed(frame):
             return None if frame.name in _TEARDOWN else frame
         # torch may wait by a store of the rank's.

@@ -153,6 +153,12 @@ class WaitsFor:
         """Ranks that are waited for, and wait for nobody."""
         return tuple(sorted(frozenset().union(*self.edges.values()) - self.edges.keys()))
 
+    def lasts(self, it: Waiting, patience_s: float) -> bool:
+        """Whether it waits for longer than a moment, or in vain: guard has ended it, or one that it waits for."""
+        if (it.seconds or 0.0) >= patience_s:
+            return True
+        return any(self._ranks[rank].has_disagreed for rank in (it.rank, *it.missing) if rank in self._ranks)
+
     def blocked_by(self, sink: int) -> list[Waiting]:
         """The calls that lack this rank."""
         return [it for it in self.waiting if sink in it.missing]

@@ -310,6 +310,30 @@ def test_without_calls_two_ranks_outside_are_not_named() -> None:
     assert judge(blind).kind is Kind.UNKNOWN
 
 
+def test_who_waits_in_guard_within_a_backward_is_in_a_collective() -> None:
+    guarding = (
+        Frame(name="Link.wait", file="/x/rankbridge_server/links/link.py", line=58),
+        Frame(name="_hook.<locals>.hook", file="/x/rankbridge_server/job/watch/hook.py", line=264),
+        Frame(name="backward", file="/x/site-packages/torch/autograd/__init__.py", line=395),
+        frame("step", 9),
+        frame("<module>", 20),
+    )
+    read = Process(state="S", wchan="unix_stream_read_generic", syscall="recvfrom", blocked_s=9.0, cpu_s=0.0)
+    world, before = {WORLD: range(3)}, [replace(it, done=None) for it in history(6)]
+    ranks = [
+        replace(
+            waiting(it, [*before, call(7, done=None)], world),
+            process=read,
+            threads=(main_thread(guarding),),
+            source="ring",
+        )
+        for it in range(2)
+    ]
+    asleep = replace(elsewhere(2, before, world), source="ring")
+    verdict = judge(job([*ranks, asleep]))
+    assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [2])
+
+
 def test_a_healthy_job_that_was_interrupted_has_no_culprit() -> None:
     world = {WORLD: range(3)}
     ranks = [
@@ -346,6 +370,40 @@ def test_of_a_guarded_job_the_one_that_was_killed_is_named_and_not_those_that_ra
     killed = Process(state=GONE, exit_status=-9)
     verdict = judge(job([over(0, 9, raised), over(1, 8, killed), over(2, 9, raised)]))
     assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [1])
+
+
+def ended_at_once(rank: int, kind: str, peer: int, tag: int, error: str) -> RankEvidence:
+    """A rank that guard has ended in a send or a receive, just after it has called it."""
+    made = over(rank, 0, Process(state=GONE, exit_status=1, reason=f"GuardError: {error} in {kind} on world"))
+    return replace(made, calls=(call(1, kind=kind, peer=peer, tag=tag, at=NOW - 0.5, done=None),))
+
+
+@pytest.mark.parametrize("error", ["MISMATCH", "PEER_LOST"])
+def test_what_guard_has_ended_would_have_waited_for_ever(error: str) -> None:
+    """Rank 0 sends to another than the one that receives, and waits for it in a circle."""
+    sends, receives = ended_at_once(0, "send", 1, 1, error), ended_at_once(1, "recv", 2, 0, error)
+    lonely = ended_at_once(2, "recv", 0, 1, "PEER_LOST")
+    verdict = judge(job([sends, receives, lonely]))
+    kind = Kind.P2P_UNMATCHED if error == "MISMATCH" else Kind.UNKNOWN
+    assert (verdict.kind, blamed(verdict)) == (kind, [])
+    assert {it.ranks for it in verdict.sides} == ({(0,), (2,)} if error == "MISMATCH" else set())
+
+
+def test_a_circle_that_guard_has_ended_is_one_however_short_it_was() -> None:
+    groups = {"a": (0, 1), "b": (0, 1)}
+    said = Process(state=GONE, exit_status=1, reason="GuardError: MISMATCH in all_reduce #1 on a")
+    ranks = [
+        replace(
+            waiting(rank, [call(1, group=group, at=NOW - 0.5, done=None)], groups),
+            process=said,
+            source="ring",
+        )
+        for rank, group in enumerate("ab")
+    ]
+    verdict = judge(job(ranks))
+    assert (verdict.kind, verdict.cycle, blamed(verdict)) == (Kind.ORDER_INVERSION, (0, 1), [])
+    others = [replace(it, process=Process(state=GONE, exit_status=1)) for it in ranks]
+    assert judge(job(others)).kind is Kind.UNKNOWN
 
 
 def test_a_job_is_over_as_it_should_be_if_all_its_ranks_have_exited_normally() -> None:
