@@ -17,9 +17,9 @@ from ..job.outside import rings
 def records(folder: Path) -> dict[int, list[RecordedOperation]]:
     """By rank, what it has recorded in the folder of `rankbridge watch`. Raises BadRing."""
     found = rings.in_directory(folder)
-    every = GroupNames(found)
+    every, meetings = GroupNames(found), Meetings(found)
     named = [(it, every.of(it)) for it in found]
-    return {it.rank: [recorded(call, it, names) for call in it.calls] for it, names in named}
+    return {it.rank: [recorded(call, it, names, meetings) for call in it.calls] for it, names in named}
 
 
 class GroupNames:
@@ -42,10 +42,53 @@ class GroupNames:
         return {it.name: self._shown[it.name, it.ranks] for it in record.groups}
 
 
-def recorded(call: Call, record: rings.Record, names: Mapping[str, str]) -> RecordedOperation:
+class Meetings:
+    """Which members have called what a device does, once all have: until then it is under way, wherever they are."""
+
+    def __init__(self, found: Sequence[rings.Record]) -> None:
+        self._ranks = {it.rank for it in found}
+        self._newest: dict[tuple[object, int], int] = {}
+        self._last_came: dict[tuple[object, int], float] = {}
+        if not any(call.on_device for record in found for call in record.calls):
+            return
+        for record in found:
+            for call in record.calls:
+                channel = _channel(call, record.rank)
+                self._newest[channel, record.rank] = max(
+                    call.number, self._newest.get((channel, record.rank), 0)
+                )
+                came = max(call.called_at or 0.0, self._last_came.get((channel, call.number), 0.0))
+                self._last_came[channel, call.number] = came
+
+    def last_came(self, call: Call, record: rings.Record) -> float | None:
+        """When the last member called it; None if one has not. Members without a record are not waited for."""
+        channel = _channel(call, record.rank)
+        if call.is_p2p:
+            members = {record.rank, record.rank if call.peer is None else call.peer}
+        else:
+            members = {rank for it in record.groups if it.name == call.group for rank in it.ranks}
+        if any(self._newest.get((channel, it), 0) < call.number for it in members & self._ranks):
+            return None
+        return self._last_came[channel, call.number]
+
+
+def _channel(call: Call, rank: int) -> object:
+    """What counts a call: its group, or the two ends of a send or a receive, and the tag."""
+    if not call.is_p2p:
+        return call.group
+    ends = (rank, call.peer) if call.is_send else (call.peer, rank)
+    return (call.group, *ends, call.tag)
+
+
+def recorded(
+    call: Call, record: rings.Record, names: Mapping[str, str], meetings: Meetings
+) -> RecordedOperation:
     """A call that a rank has recorded. `names`: of its groups."""
     called = call.called_at or 0.0
     ended = None if _is_pending(call, record) else call.waited_at or call.returned_at
+    if call.on_device and ended is not None:
+        last = meetings.last_came(call, record)
+        ended = None if last is None else max(last, ended)
     return RecordedOperation(
         operation=call.kind,
         group=names[call.group],

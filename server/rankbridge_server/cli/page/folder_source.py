@@ -14,7 +14,7 @@ from ...doctor.judge import judge
 from ...job.outside import rings
 from ...job.outside.processes import NoJob, host
 from ..doctor import evidence_of
-from ..watched import GroupNames, recorded
+from ..watched import GroupNames, Meetings, recorded
 from .model import Model, Row
 from .source import Tensors
 from .verdicts import as_shown
@@ -84,7 +84,7 @@ class FolderSource:
                 judged = time.monotonic()
 
     def _read(self, found: Sequence[rings.Record]) -> None:
-        every = GroupNames(found)
+        every, meetings = GroupNames(found), Meetings(found)
         named = [(it, every.of(it)) for it in found]
         groups = {
             names[group.name]: group.ranks
@@ -94,7 +94,7 @@ class FolderSource:
         }
         self._model.described({it.rank: _described(it) for it in found}, dict(sorted(groups.items())))
         for it, names in named:
-            operations = [recorded(call, it, names) for call in it.calls]
+            operations = [recorded(call, it, names, meetings) for call in it.calls]
             ended = [each for each in operations if each.done is not None]
             pending = [each for each in operations if each.done is None]
             self._model.grew(it.rank, self._new(it, ended), pending)
