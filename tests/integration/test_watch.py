@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from rankbridge_server.doctor.evidence import Call
+from rankbridge_server.doctor.judge import judge
+from rankbridge_server.doctor.verdict import Kind
 from rankbridge_server.job import watch
-from rankbridge_server.job.outside import rings
+from rankbridge_server.job.outside import afterwards, rings
 
 BIN = Path(sys.executable).parent
 SCRIPT = Path(__file__).parent / "watched_script.py"
@@ -143,7 +145,7 @@ from pathlib import Path
 import torch, torch.distributed as dist
 from rankbridge_server.job import watch
 from rankbridge_server.job import watch
-from rankbridge_server.job.outside import rings
+from rankbridge_server.job.outside import afterwards, rings
 
 watch.start(sys.argv[1])
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -216,3 +218,50 @@ def test_a_script_without_rankbridge_in_its_environment_is_recorded_and_not_guar
     done = run_alone(_NOT_INSTALLED, tmp_path, **STARTUP, RANKBRIDGE_GUARD="60")
     assert done.returncode == 1
     assert done.stderr.startswith("rankbridge watch --guard: rank 0 cannot be guarded: ModuleNotFoundError")
+
+
+_STARTED = """
+import os, sys
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def main(rank, folder, how):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=3)
+    for step in range(9):
+        if step == 5 and rank == 1 and how == "raise":
+            raise ValueError("a bad batch")
+        if step == 5 and rank == 1 and how == "exit":
+            sys.exit(3)
+        dist.all_reduce(torch.ones(3))
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    _, folder, how, method = sys.argv
+    if method == "Process":
+        ranks = [mp.get_context("spawn").Process(target=main, args=(it, folder, how)) for it in range(3)]
+        for it in ranks:
+            it.start()
+        for it in ranks:
+            it.join()
+    else:
+        mp.start_processes(main, (folder, how), nprocs=3, start_method=method)
+"""
+
+
+@pytest.mark.parametrize("how", ["return", "raise", "exit"])
+@pytest.mark.parametrize("method", ["spawn", "fork", "Process"])
+def test_ranks_that_multiprocessing_starts_are_recorded_with_their_ends(
+    method: str, how: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_STARTED)
+    command = [str(BIN / "rankbridge"), "watch", "--record", str(tmp_path / "record"), "--"]
+    command += [sys.executable, str(script), str(tmp_path), how, method]
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    verdict = judge(afterwards.collect(tmp_path / "record"))
+    if how == "return":
+        assert (done.returncode, verdict.kind) == (0, Kind.HEALTHY), done.stderr
+    else:
+        why = {"raise": "ValueError: a bad batch", "exit": "SystemExit: 3"}[how]
+        assert [(it.rank, it.why) for it in verdict.culprits] == [(1, f"dead: {why}")], done.stderr
+    assert verdict.world_size == 3

@@ -98,12 +98,18 @@ def evidence_of(folder: Path, *, inject: bool) -> Evidence:
     """
     from ..job.outside import afterwards, dumps
     from ..job.outside.collect import collect
-    from ..job.outside.processes import find
+    from ..job.outside.processes import NoJob, find
 
     if not afterwards.has_records(folder):
         return dumps.collect(folder)
-    running = afterwards.running(folder)
-    return collect(find(running), inject=inject) if running else afterwards.collect(folder)
+    if running := afterwards.running(folder):
+        try:
+            return collect(find(running), inject=inject)
+        except NoJob:
+            # They may have ended meanwhile.
+            if afterwards.running(folder):
+                raise
+    return afterwards.collect(folder)
 
 
 def _text(path: Path) -> str:

@@ -22,6 +22,7 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
     if not evidence.is_over or evidence.ended_by:
         return None
     first = [it for it in evidence.ranks if _by_itself(it)] or _silent(evidence, graph)
+    first = first or _left_alone(evidence, graph)
     lacking = [it for rank in first for it in graph.blocked_by(rank.rank)]
     if not first or not (lacking or any(it.process.reason for it in first)):
         return None
@@ -45,6 +46,12 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
     )
 
 
+def _left_alone(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
+    """The rank that asked for a status, where others said nothing, waited for it alone, and were killed for that."""
+    left = [it for it in evidence.ranks if it.process.reason]
+    return left if [it.rank for it in left] == list(graph.sinks) else []
+
+
 def ended(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | None:
     """A job that is over as it should be."""
     if not evidence.is_over or len(evidence.ranks) < evidence.world_size:
@@ -62,7 +69,11 @@ def _by_itself(rank: RankEvidence) -> bool:
 
 def _silent(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
     """Ranks for which others waited, and that ended without an exception, where others ended with one that followed."""
-    followed = {it.rank for it in evidence.ranks if it.process.reason and _FOLLOWS.search(it.process.reason)}
+    followed = {
+        it.rank
+        for it in evidence.ranks
+        if _FOLLOWS.search(it.process.reason) and not it.process.reason.startswith("SystemExit")
+    }
     # Where signals ended several, who was first is not known.
     if 2 * len(followed) < len(evidence.ranks) or any(
         "Interrupt" in it.process.reason for it in evidence.ranks

@@ -406,6 +406,17 @@ def test_a_circle_that_guard_has_ended_is_one_however_short_it_was() -> None:
     assert judge(job(others)).kind is Kind.UNKNOWN
 
 
+def test_who_asked_for_a_status_is_named_if_the_others_waited_for_it_alone() -> None:
+    left, killed = Process(state=GONE, exit_status=1, reason="SystemExit: 3"), Process(state=GONE)
+    lost = replace(killed, exit_status=1, reason="RuntimeError: Connection closed by peer")
+    for others in (killed, lost):
+        verdict = judge(job([over(0, 9, others), over(1, 8, left), over(2, 9, others)]))
+        assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [1])
+    # They waited for another, too.
+    assert not blamed(judge(job([over(0, 9, killed), over(1, 8, left), over(2, 8, killed)])))
+    assert not blamed(judge(job([over(0, 9, left), over(1, 8, killed), over(2, 9, killed)])))
+
+
 def test_a_job_is_over_as_it_should_be_if_all_its_ranks_have_exited_normally() -> None:
     ranks = [over(it, 9, Process(state=GONE, exit_status=0)) for it in range(3)]
     verdict = judge(job(ranks))

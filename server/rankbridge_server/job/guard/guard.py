@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from torch.distributed import is_initialized
+
 from ...backends.gloo.yielding import let_loops_yield
 from ...core.admission.admission import Arrival, Ruling, Verdict
 from ...core.admission.verdicts import disagreement
@@ -92,7 +94,8 @@ class Guard:
             self._world = None
 
     def _in_child(self) -> None:
-        self._was_forked = True
+        # What was forked before there was a default group may become a rank itself.
+        self._was_forked = self._was_forked or is_initialized()
 
 
 class _World:

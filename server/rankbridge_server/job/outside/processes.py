@@ -39,20 +39,24 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
     """The ranks of the job that these processes are of; without any, of the only job of this host.
 
     If the environment of a process names no rank, as under torch.multiprocessing, every process below it that has
-    loaded torch counts as one. Raises NoJob.
+    loaded torch counts as one, and of a single process also those beside it, if it was started by one that has.
+    Raises NoJob.
     """
     candidates = list(_candidates())
     parents = {it: _parent(it) for it in _pids()}
     ranks = list(_outermost(candidates, parents))
     if pids:
-        wanted = set()
+        wanted: set[tuple[str, ...]] = set()
+        without = []
         for pid in pids:
             if not Path(f"/proc/{pid}").exists():
                 raise NoJob(f"there is no process {pid}")
             jobs = {it.job for it in candidates if pid in (it.pid, *_ancestors(it.pid, parents))}
             if not jobs:
-                return _without_environment(pid, parents)
+                without.append(pid)
             wanted |= jobs
+        if without:
+            return _without_environment(without, parents)
         ranks = [it for it in ranks if it.job in wanted]
     jobs = {it.job for it in ranks}
     if not jobs:
@@ -68,35 +72,40 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
     return sorted(ranks, key=lambda it: it.rank or 0)
 
 
-def _without_environment(pid: int, parents: Mapping[int, int]) -> list[Found]:
-    found = [it for it in parents if pid in (it, *_ancestors(it, parents)) and _has_torch(it)]
+def _without_environment(pids: Sequence[int], parents: Mapping[int, int]) -> list[Found]:
+    tops = set(pids)
+    if len(pids) == 1 and _has_torch(parents.get(pids[0], 0)):
+        tops = {parents[pids[0]]}
+    found = [it for it in parents if tops & {it, *_ancestors(it, parents)} and _has_torch(it)]
     if not found:
         raise NoJob(
-            f"process {pid} is no rank, and has started none that this user may see: none has "
+            f"process {pids[0]} is no rank, and has started none that this user may see: none has "
             "RANK and WORLD_SIZE in its environment, or torch in its memory"
         )
     # Those that have started others come first.
-    return [Found(it, None, 0, {}) for it in sorted(found, key=lambda it: len(list(_ancestors(it, parents))))]
+    found.sort(key=lambda it: len(list(_ancestors(it, parents))))
+    return [Found(it, None, 0, {}, _environment(it).get(WATCH_DIRECTORY, "")) for it in found]
 
 
 def _candidates() -> Iterable[Found]:
     for pid in _pids():
         if pid == os.getpid():
             continue
-        try:
-            raw = Path(f"/proc/{pid}/environ").read_bytes()
-        except OSError:
-            continue
-        if b"RANK=" not in raw:
-            continue
-        pairs = (it.partition(b"=") for it in raw.split(b"\0"))
-        values = {
-            name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, _, value in pairs
-        }
+        values = _environment(pid)
         rank, size = values.get("RANK", ""), values.get("WORLD_SIZE", "")
         if rank.isdecimal() and size.isdecimal() and "MASTER_PORT" in values:
             shown = {it: values[it] for it in _SHOWN if it in values}
             yield Found(pid, int(rank), int(size), shown, values.get(WATCH_DIRECTORY, ""))
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """Empty if this user may not see it."""
+    try:
+        raw = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return {}
+    pairs = (it.partition("=") for it in raw.split("\0"))
+    return {name: value for name, _, value in pairs}
 
 
 def _outermost(candidates: Sequence[Found], parents: Mapping[int, int]) -> Iterable[Found]:

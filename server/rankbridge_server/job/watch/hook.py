@@ -17,9 +17,10 @@ from typing import Any
 from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
 from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, Done, NextCall, stop_if_boxing
+from .process_end import watch_end
 from .recorder import KnownGroup, Recorder, Site
 from .ring import IS_ASYNC, KINDS, NO_SHAPE, ON_DEVICE, Ring
-from .waits import Waits, watch_end
+from .waits import Waits
 
 _OPERATORS = {
     "allreduce_": "all_reduce",

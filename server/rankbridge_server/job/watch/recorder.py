@@ -85,17 +85,17 @@ class Recorder:
         """By thread, where the call is for which it waits next: one that was asked for without async_op."""
 
     def ring(self) -> Ring | None:
-        """The record; None in a process that was forked from the one that is watched, and where there is no room."""
+        """The record; None in what is no rank, in a process that a rank has forked, and where there is no room."""
         create = self.create
         if self.written is None and create is not None and not self.is_broken and os.getpid() == self.pid:
+            rank, size = _place()
+            if rank < 0:
+                return None
             try:
-                self.written = create(*_place())
+                self.written = create(rank, size)
             except OSError as error:
                 self.is_broken = True
-                print(
-                    f"rankbridge watch: rank {os.environ.get('RANK')} is not recorded: {error}",
-                    file=sys.stderr,
-                )
+                print(f"rankbridge watch: rank {rank} is not recorded: {error}", file=sys.stderr)
         return self.written
 
     def group(self, group: Any) -> KnownGroup:
@@ -168,10 +168,7 @@ class Recorder:
         if not self.is_broken:
             self.is_broken = True
             self.written = None
-            print(
-                f"rankbridge watch: rank {os.environ.get('RANK')} is no longer recorded: {error!r}",
-                file=sys.stderr,
-            )
+            print(f"rankbridge watch: rank {_place()[0]} is no longer recorded: {error!r}", file=sys.stderr)
 
     def forget_groups(self) -> None:
         """Lets each group and line be written again, into a record that has begun after they were seen."""
@@ -179,8 +176,11 @@ class Recorder:
             it.clear()
 
     def forked(self) -> None:
-        """A process that the watched one has forked is not watched."""
-        self.written, self.is_broken = None, True
+        """A process that a rank has forked is not watched. One that was forked before may become a rank itself."""
+        if self.written is None and not self.is_broken and not _has_begun():
+            self.pid = os.getpid()
+        else:
+            self.written, self.is_broken = None, True
 
 
 def _name_for_people(name: str, description: str) -> str:
@@ -188,6 +188,12 @@ def _name_for_people(name: str, description: str) -> str:
     if description == "default_pg":
         return "world"
     return f"group_{name}" if description in ("", "undefined") else description
+
+
+def _has_begun() -> bool:
+    from torch.distributed import distributed_c10d as c10d
+
+    return c10d.is_initialized()
 
 
 def _place() -> tuple[int, int]:

@@ -1,14 +1,10 @@
-"""Sees waits in Python, and the end of the process."""
+"""Sees waits in Python."""
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
 import time
 from _thread import get_ident
 from functools import wraps
-from types import TracebackType
 from typing import Any
 
 from .recorder import Recorder
@@ -55,21 +51,3 @@ class Waits:
         """Gives torch its own back, unless somebody has wrapped this one."""
         if vars(self._work)["wait"] is self._watched:
             self._work.wait = self._bare
-
-
-def watch_end(recorder: Recorder) -> None:
-    """Records how the process ends."""
-    before = sys.excepthook
-
-    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if recorder.written is not None:
-            recorder.written.ended(2, f"{kind.__name__}: {error}")
-        before(kind, error, trace)
-
-    def at_exit() -> None:
-        ring = recorder.written
-        if ring is not None and os.getpid() == recorder.pid and not ring.has_ended:
-            ring.ended(1)
-
-    sys.excepthook = excepthook
-    atexit.register(at_exit)

@@ -52,10 +52,11 @@ class _Loader(importlib.abc.Loader):
                 _start()
             except Exception as error:
                 rank = os.environ.get("RANK")
+                who = f"process {os.getpid()}" if rank is None else f"rank {rank}"
                 if os.environ.get("RANKBRIDGE_GUARD"):
                     # A job that was to be guarded must not run without.
-                    sys.exit(f"rankbridge watch --guard: rank {rank} cannot be guarded: {error!r}")
-                print(f"rankbridge watch: rank {rank} is not recorded: {error!r}", file=sys.stderr)
+                    sys.exit(f"rankbridge watch --guard: {who} cannot be guarded: {error!r}")
+                print(f"rankbridge watch: {who} is not recorded: {error!r}", file=sys.stderr)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -112,6 +113,7 @@ def _by_path() -> ModuleType:
     return module
 
 
-if "RANKBRIDGE_WATCH_DIRECTORY" in os.environ and "RANK" in os.environ:
+# Which process becomes a rank is not known yet: what torch.multiprocessing starts has no RANK.
+if "RANKBRIDGE_WATCH_DIRECTORY" in os.environ:
     sys.meta_path.insert(0, _Finder())
 _others()
