@@ -89,6 +89,10 @@ def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> No
                 return (verdict["kind"], waiting) == ("never_called", [0, 2])
 
             until(all_have_come)
+            # By one of its ranks, too.
+            (asleep,) = verdict["culprits"]
+            again = json.loads(doctor(str(asleep["pid"]), "--patience", "0.1", "--json").stdout)
+            assert (again["kind"], [it["rank"] for it in again["culprits"]]) == ("never_called", [1])
         finally:
             for pid in [job.pid, *descendants(job.pid)]:
                 # The ranks end with who has started them.

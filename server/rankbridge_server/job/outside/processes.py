@@ -74,7 +74,7 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
 
 def _without_environment(pids: Sequence[int], parents: Mapping[int, int]) -> list[Found]:
     tops = set(pids)
-    if len(pids) == 1 and _has_torch(parents.get(pids[0], 0)):
+    if len(pids) == 1 and _has_torch(pids[0]) and _has_torch(parents.get(pids[0], 0)):
         tops = {parents[pids[0]]}
     found = [it for it in parents if tops & {it, *_ancestors(it, parents)} and _has_torch(it)]
     if not found:
