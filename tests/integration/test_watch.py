@@ -199,6 +199,35 @@ def test_a_script_that_imports_it_is_recorded(tmp_path: Path) -> None:
     check_recorded(run_alone(_IMPORTED, tmp_path), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("last", "how", "reason"),
+    [
+        ("", 1, ""),
+        ("import sys; sys.exit(0)", 1, ""),
+        ("import sys; sys.exit(3)", 2, "SystemExit: 3"),
+        ("import sys; sys.exit('no data')", 2, "SystemExit: no data"),
+        ("import os; os._exit(0)", 1, ""),
+        ("import os; os._exit(4)", 2, "SystemExit: 4"),
+        ("raise ValueError('a bad batch')", 2, "ValueError: a bad batch"),
+        (
+            "import sys\ntry: 1 / 0\nexcept ArithmeticError: sys.exit(1)",
+            2,
+            "ZeroDivisionError: division by zero",
+        ),
+        ("import sys\ntry: sys.exit(1)\nexcept SystemExit: pass\nsys.exit()", 1, ""),
+        (
+            "import sys, threading\nit = threading.Thread(target=sys.exit, args=(1,))\nit.start()\nit.join()",
+            1,
+            "",
+        ),
+    ],
+)
+def test_the_end_of_a_rank_is_its_status(last: str, how: int, reason: str, tmp_path: Path) -> None:
+    run_alone(_IMPORTED + last, tmp_path)
+    (record,) = rings.in_directory(tmp_path)
+    assert (record.how, record.reason) == (how, reason)
+
+
 STARTUP = {"PYTHONPATH": str(Path(watch.__file__).parent / "startup"), "RANK": "0"}
 
 
