@@ -47,8 +47,8 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
 
 
 def _left_alone(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
-    """The rank that asked for a status, where others said nothing, waited for it alone, and were killed for that."""
-    left = [it for it in evidence.ranks if it.process.reason]
+    """The rank that asked for a status, where others waited for it alone, and followed it or were killed."""
+    left = [it for it in evidence.ranks if it.process.reason.startswith("SystemExit")]
     return left if [it.rank for it in left] == list(graph.sinks) else []
 
 

@@ -409,8 +409,8 @@ def test_a_circle_that_guard_has_ended_is_one_however_short_it_was() -> None:
 def test_who_asked_for_a_status_is_named_if_the_others_waited_for_it_alone() -> None:
     left, killed = Process(state=GONE, exit_status=1, reason="SystemExit: 3"), Process(state=GONE)
     lost = replace(killed, exit_status=1, reason="RuntimeError: Connection closed by peer")
-    for others in (killed, lost):
-        verdict = judge(job([over(0, 9, others), over(1, 8, left), over(2, 9, others)]))
+    for first, second in ((killed, killed), (killed, lost), (lost, lost)):
+        verdict = judge(job([over(0, 9, first), over(1, 8, left), over(2, 9, second)]))
         assert (verdict.kind, blamed(verdict)) == (Kind.NEVER_CALLED, [1])
     # They waited for another, too.
     assert not blamed(judge(job([over(0, 9, killed), over(1, 8, left), over(2, 8, killed)])))
