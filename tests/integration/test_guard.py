@@ -240,10 +240,13 @@ def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> 
     script.write_text(
         "import torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
+        "from rankbridge_server.job.dispatch import begun\n"
+        "before = begun(dist.group.WORLD)\n"
         "dist.barrier()\n"
         "(dist.recv if dist.get_rank() else dist.send)(torch.ones(5), 1 - dist.get_rank())\n"
         "assert dist.all_reduce(large := torch.ones(5000)) is None and large[-1] == 2\n"
         "assert dist.all_reduce(small := torch.ones(3)) is None and small[-1] == 2\n"
+        "assert begun(dist.group.WORLD) - before == 3\n"
         "op = dist.ReduceOp.MAX if dist.get_rank() else dist.ReduceOp.SUM\n"
         "dist.all_reduce(torch.ones(3), op)\n"
     )
@@ -254,7 +257,7 @@ def test_a_whole_job_is_guarded_without_a_line_in_its_script(tmp_path: Path) -> 
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode != 0
-    assert f"GuardError: MISMATCH in all_reduce #4 on world at {script}:8" in done.stderr
+    assert f"GuardError: MISMATCH in all_reduce #4 on world at {script}:11" in done.stderr
     assert "rank 0: float32[3] sum" in done.stderr
     calls = [[(it.kind, it.number) for it in rank.calls] for rank in rings.in_directory(tmp_path / "record")]
     later = [("all_reduce", 2), ("all_reduce", 3), ("all_reduce", 4)]

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 _LOADED_BY_PATH = "_rankbridge_watch.hook"
+_carried: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
+"""Collectives of each group that guard has carried: they have not entered its backend, which does not count them."""
 
 
 def hook() -> Any:
@@ -31,7 +34,13 @@ def counts() -> Mapping[str, int]:
 def begun(group: ProcessGroup) -> int:
     """How many collectives this rank has begun in a group of torch's; those that C++ calls count, too."""
     types = group._device_types
-    return max([_sequence(group, it) for it in _devices() if it in types], default=0)
+    entered = max([_sequence(group, it) for it in _devices() if it in types], default=0)
+    return entered + _carried.get(group, 0)
+
+
+def count_carried(group: ProcessGroup) -> None:
+    """Counts one that has not entered the group's backend."""
+    _carried[group] = _carried.get(group, 0) + 1
 
 
 @cache

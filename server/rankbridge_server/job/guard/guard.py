@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from torch._C._distributed_c10d import ProcessGroup
 from torch.distributed import is_initialized
 
 from ...backends.gloo.yielding import let_loops_yield
@@ -18,6 +19,7 @@ from ...core.errors import ErrorCode, Phase, Place
 from ...core.links import Ended, GroupLinks
 from ...core.task import VERDICT_GRACE
 from ..contracts import contract_of
+from ..dispatch import count_carried
 from ..torch_job import TorchJob
 from ..watch.next_call import Done, NextCall
 from . import carried_collectives
@@ -67,6 +69,7 @@ class Guard:
             return world.begin(call, enter)
         parts = world.admit(call, contract_of(call), carried_collectives.part_of(call, world.groups))
         if carried_collectives.is_carried(call, parts):
+            count_carried(ProcessGroup.unbox(call.argument("process_group")))
             return Done(carried_collectives.give(call, parts))
         world.groups.enters(call)
         return enter(None)
