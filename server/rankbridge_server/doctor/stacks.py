@@ -24,6 +24,14 @@ def is_hook(frame: Frame) -> bool:
     )
 
 
+def waits_in_guard(rank: RankEvidence) -> bool:
+    """Whether a thread of it is in a call that guard has not let enter torch's backend."""
+    return any(
+        any(map(is_hook, it.frames)) and any("/rankbridge_server/job/guard/" in at.file for at in it.frames)
+        for it in rank.threads
+    )
+
+
 def is_distributed(frame: Frame) -> bool:
     """Whether it is of torch.distributed, and not of the launcher."""
     return "/torch/distributed/" in frame.file and not any(it in frame.file for it in _LAUNCHER)
@@ -36,16 +44,17 @@ def is_ours(frame: Frame) -> bool:
 
 def in_collective(thread: Thread) -> Frame | None:
     """The frame of torch.distributed in which it waits; None if its own code or another library has the last word."""
+    hook = None
     for frame in thread.frames:
         if is_hook(frame):
-            return frame
+            hook = frame
         if is_distributed(frame):
-            return None if frame.name in _TEARDOWN else frame
+            return hook if frame.name in _TEARDOWN else frame
         # torch may wait by a store of the rank's.
         passes = _STANDARD.search(frame.file) or "/site-packages/torch/" in frame.file or is_ours(frame)
         if not passes:
-            return None
-    return None
+            break
+    return hook
 
 
 def waits_in_collective(rank: RankEvidence) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .absence import culprit
 from .conditions import condition
 from .evidence import Evidence
-from .stacks import in_collective, in_init, site, waits_in_collective
+from .stacks import in_collective, in_init, is_hook, site, waits_in_collective
 from .verdict import Condition, Kind, Verdict, Wait
 from .waits import WaitsFor
 from .words import joined
@@ -41,7 +41,12 @@ def outsider(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict 
             Wait(
                 rank=it.rank,
                 call=next(
-                    (frame.name for thread in it.threads if (frame := in_collective(thread))), "collective"
+                    (
+                        frame.name
+                        for thread in it.threads
+                        if (frame := in_collective(thread)) and not is_hook(frame)
+                    ),
+                    "collective",
                 ),
                 waits_for=(late.rank,),
                 seconds=it.process.blocked_s,

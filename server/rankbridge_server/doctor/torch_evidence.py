@@ -9,7 +9,7 @@ from .arguments import with_arguments
 from .conditions import gil_holder
 from .evidence import Evidence, RankEvidence
 from .focus import focus
-from .stacks import waits_in_collective
+from .stacks import waits_in_collective, waits_in_guard
 from .testimony import Silence, Testimony, TorchState
 from .verdict import Condition
 
@@ -22,7 +22,10 @@ def torch_evidence(
     `gang`: as `evidence_of` has it.
     """
     states = {it.rank: it.torch for it in testimonies if it.torch is not None}
-    if not any(it.calls for it in states.values()):
+    if any(map(waits_in_guard, gang.ranks)):
+        # What guard holds is not in torch's recorder: nobody's calls are known.
+        states = {}
+    elif not any(it.calls for it in states.values()):
         return None
     silent = {it.rank for it in silences}
     return focus(

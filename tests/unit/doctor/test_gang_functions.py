@@ -121,6 +121,25 @@ def test_collectives_of_torch_are_judged_as_those_of_any_job(script: bool) -> No
     assert verdict.summary.startswith("rank 2 has not called all_reduce world#7, is asleep for 9.0 s")
 
 
+def test_what_guard_holds_is_not_in_torchs_recorder_and_stacks_alone_say_who_has_not_come() -> None:
+    held = (
+        Frame(name="_World.admit", file="/x/rankbridge_server/job/guard/guard.py", line=142),
+        Frame(name="_hook.<locals>.hook", file="/x/rankbridge_server/job/watch/hook.py", line=264),
+        *COLLECTIVE.frames,
+    )
+    at_work = (Frame(name="<module>", file="/job/train.py", line=3),)
+    ranks = [in_torch(it, 0, pending=False, script=True) for it in range(SIZE)]
+    for it in range(SIZE):
+        thread = Thread(name="MainThread", frames=at_work if it == 2 else held)
+        ranks[it] = replace(ranks[it], threads=(thread,))
+    verdict = judged(ranks)
+    assert (verdict.kind, [it.rank for it in verdict.culprits]) == (Kind.NEVER_CALLED, [2])
+    assert {it.rank: it.call for it in verdict.waits} == {0: "all_reduce", 1: "all_reduce", 3: "all_reduce"}
+    # It moves.
+    ranks[2] = replace(ranks[2], process=Process(state="R", cpu_s=0.4, switches=3), still=False)
+    assert not judged(ranks).culprits
+
+
 def test_a_silent_rank_may_have_called_what_others_wait_for_in_torch() -> None:
     ranks = [in_torch(it, 7, pending=True, script=True) for it in range(3)]
     verdict = judged(ranks, (Silence(rank=3, process=Process(state="S")),))
