@@ -158,7 +158,7 @@ class Agent:
             if not events:
                 # Every message that came in time has been read.
                 self._kill_silent(watcher)
-            # What a rank has sent before its exit.
+            # What a rank has sent comes before its exit.
             for key, _ in sorted(events, key=lambda it: _is_exit(it[0])):
                 if key.fileobj == 0:
                     if reason := _asked_to_end():

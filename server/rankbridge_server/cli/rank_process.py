@@ -127,11 +127,9 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
     try:
         sidecars = make()
-    except (BridgeError, LoadError) as error:
-        line.send(Failed(str(error)))
-        raise
     except Exception as error:
-        line.send(Failed(f"{type(error).__name__}: {error}"))
+        says_all = isinstance(error, (BridgeError, LoadError))
+        line.send(Failed(str(error) if says_all else f"{type(error).__name__}: {error}"))
         raise
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
     _obey(sidecars, line)

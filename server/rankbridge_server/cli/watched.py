@@ -16,10 +16,16 @@ from ..job.outside import rings
 
 def records(folder: Path) -> dict[int, list[RecordedOperation]]:
     """By rank, what it has recorded in the folder of `rankbridge watch`. Raises BadRing."""
-    found = rings.in_directory(folder)
+    return {it.rank: operations for it, _, operations in read(rings.in_directory(folder))}
+
+
+def read(
+    found: Sequence[rings.Record],
+) -> list[tuple[rings.Record, dict[str, str], list[RecordedOperation]]]:
+    """Each record, what people call its groups, by torch's names, and its calls."""
     every, meetings = GroupNames(found), Meetings(found)
     named = [(it, every.of(it)) for it in found]
-    return {it.rank: [recorded(call, it, names, meetings) for call in it.calls] for it, names in named}
+    return [(it, names, [_recorded(call, it, names, meetings) for call in it.calls]) for it, names in named]
 
 
 class GroupNames:
@@ -80,7 +86,7 @@ def _channel(call: Call, rank: int) -> object:
     return (call.group, *ends, call.tag)
 
 
-def recorded(
+def _recorded(
     call: Call, record: rings.Record, names: Mapping[str, str], meetings: Meetings
 ) -> RecordedOperation:
     """A call that a rank has recorded. `names`: of its groups."""

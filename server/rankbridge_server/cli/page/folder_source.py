@@ -13,8 +13,8 @@ from ...core.processes import GONE, look
 from ...doctor.judge import judge
 from ...job.outside import rings
 from ...job.outside.processes import NoJob, host
+from .. import watched
 from ..doctor import evidence_of
-from ..watched import GroupNames, Meetings, recorded
 from .model import Model, Row
 from .source import Tensors
 from .verdicts import as_shown
@@ -84,17 +84,15 @@ class FolderSource:
                 judged = time.monotonic()
 
     def _read(self, found: Sequence[rings.Record]) -> None:
-        every, meetings = GroupNames(found), Meetings(found)
-        named = [(it, every.of(it)) for it in found]
+        every = watched.read(found)
         groups = {
             names[group.name]: group.ranks
-            for it, names in named
+            for it, names, _ in every
             for group in it.groups
             if it.rank in group.ranks
         }
         self._model.described({it.rank: _described(it) for it in found}, dict(sorted(groups.items())))
-        for it, names in named:
-            operations = [recorded(call, it, names, meetings) for call in it.calls]
+        for it, _, operations in every:
             ended = [each for each in operations if each.done is not None]
             pending = [each for each in operations if each.done is None]
             self._model.grew(it.rank, self._new(it, ended), pending)
