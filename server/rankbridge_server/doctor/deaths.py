@@ -21,8 +21,11 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
     """The ranks that ended on their own account while others waited for them, or after an exception of their own."""
     if not evidence.is_over or evidence.ended_by:
         return None
-    first = [it for it in evidence.ranks if _by_itself(it)] or _silent(evidence, graph)
-    first = first or _left_alone(evidence, graph)
+    first = (
+        [it for it in evidence.ranks if _by_itself(it)]
+        or _silent(evidence, graph)
+        or _left_alone(evidence, graph)
+    )
     lacking = [it for rank in first for it in graph.blocked_by(rank.rank)]
     if not first or not (lacking or any(it.process.reason for it in first)):
         return None
@@ -48,7 +51,7 @@ def died(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | No
 
 def _left_alone(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
     """The rank that asked for a status, where others waited for it alone, and followed it or were killed."""
-    left = [it for it in evidence.ranks if it.process.reason.startswith("SystemExit")]
+    left = [it for it in evidence.ranks if _asked_for_status(it)]
     return left if [it.rank for it in left] == list(graph.sinks) else []
 
 
@@ -62,6 +65,11 @@ def ended(evidence: Evidence, graph: WaitsFor, patience_s: float) -> Verdict | N
     return Verdict(kind=Kind.HEALTHY, summary=summary, confidence=0.95)
 
 
+def _asked_for_status(rank: RankEvidence) -> bool:
+    """Whether it has ended by a status of its own, of which nobody knows whether another rank has caused it."""
+    return rank.process.reason.startswith("SystemExit")
+
+
 def _by_itself(rank: RankEvidence) -> bool:
     """Whether it raised what no other rank has caused."""
     return bool(rank.process.reason) and not _FOLLOWS.search(rank.process.reason)
@@ -70,9 +78,7 @@ def _by_itself(rank: RankEvidence) -> bool:
 def _silent(evidence: Evidence, graph: WaitsFor) -> list[RankEvidence]:
     """Ranks for which others waited, and that ended without an exception, where others ended with one that followed."""
     followed = {
-        it.rank
-        for it in evidence.ranks
-        if _FOLLOWS.search(it.process.reason) and not it.process.reason.startswith("SystemExit")
+        it.rank for it in evidence.ranks if _FOLLOWS.search(it.process.reason) and not _asked_for_status(it)
     }
     # Where signals ended several, who was first is not known.
     if 2 * len(followed) < len(evidence.ranks) or any(
