@@ -61,22 +61,22 @@ defmodule RankBridge.Transport.Socket do
   defp share(milliseconds, addresses), do: div(milliseconds, addresses)
 
   defp dial(:socket, address, port, timeout) do
-    {_family, options, place} = place(address, port)
+    {options, place} = place(address, port)
     open(place, [{{:otp, :rcvbuf}, @buffer} | options], timeout)
   end
 
   defp dial(:gen_tcp, address, port, timeout) do
-    {family, options, _place} = place(address, port)
+    {options, place} = place(address, port)
     nodelay = for {{:tcp, :nodelay}, true} <- options, do: {:nodelay, true}
-    options = [family, :binary, active: false, packet: :raw, buffer: @buffer] ++ nodelay
+    options = [place.family, :binary, active: false, packet: :raw, buffer: @buffer] ++ nodelay
     :gen_tcp.connect(address, port, options, timeout)
   end
 
-  defp place({:local, path}, 0), do: {:local, [], %{family: :local, path: path}}
+  defp place({:local, path}, 0), do: {[], %{family: :local, path: path}}
 
   defp place(address, port) do
     family = if tuple_size(address) == 8, do: :inet6, else: :inet
-    {family, [{{:tcp, :nodelay}, true}], %{family: family, addr: address, port: port}}
+    {[{{:tcp, :nodelay}, true}], %{family: family, addr: address, port: port}}
   end
 
   @doc "A `:socket` with these options that is connected to a place; where that does not succeed, it is closed again."
