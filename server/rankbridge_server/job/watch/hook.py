@@ -19,7 +19,8 @@ from .coordinators import Coordinators
 from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, Done, NextCall, stop_if_boxing
 from .process_end import watch_end
 from .recorder import KnownGroup, Recorder, Site
-from .ring import IS_ASYNC, KINDS, NO_SHAPE, ON_DEVICE, Ring
+from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
+from .unseen import UnseenCalls
 from .waits import Waits
 
 _OPERATORS = {
@@ -135,6 +136,8 @@ def _installed() -> Recorder:
         if operator is not None:
             hook = _hook(torch, recorder, operator.default, kind, key, ProcessGroup)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
+    if hasattr(ProcessGroup, "register_pre_hook"):
+        _undo.append(UnseenCalls(recorder, _hook.__code__.co_filename).end)
     waits = Waits(recorder, Work)
     watch_end(recorder)
     os.register_at_fork(after_in_child=recorder.forked)
@@ -165,7 +168,7 @@ def _hook(
     unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
     receive = torch.ops.c10d.recv_.default
     blocking = inspect.unwrap(getattr(torch.distributed, kind)).__code__ if kind in POSTS else None
-    by_id, dtypes, to_wait_for = recorder.by_id, recorder.dtypes, recorder.to_wait_for
+    by_id, described, to_wait_for = recorder.by_id, recorder.tensors, recorder.to_wait_for
 
     def op_of(args: tuple[Any, ...]) -> int:
         # As `.op()`, without the search for an attribute of Python's.
@@ -200,25 +203,15 @@ def _hook(
             number = group.next_in_channel(code, peer, tag)
         else:
             number = group.calls = group.calls + 1
-        dtype = count = elements = dimensions = 0
-        flags = IS_ASYNC if async_at < len(args) and args[async_at] else 0
-        shape = NO_SHAPE
-        if tensors_at is not None:
+        if tensors_at is None:
+            dtype, count, flags, dimensions, elements, shape = 0, 0, 0, 0, 0, NO_SHAPE
+        else:
             tensors = args[tensors_at]
-            if type(tensors) is list:
-                while tensors and type(tensors[0]) is list:
-                    tensors = tensors[0]
-            else:
-                tensors = (tensors,)
-            count = len(tensors)
-            if count:
-                first = tensors[0]
-                dtype = dtypes.get(first.dtype, 0)
-                if not first.is_cpu:
-                    flags |= ON_DEVICE
-                dimensions, shape, elements = recorder.shape(first.shape)
-                if count > 1:
-                    elements = sum(it.numel() for it in tensors)
+            dtype, count, flags, dimensions, elements, shape = described(
+                tensors if type(tensors) is list else (tensors,)
+            )
+        if async_at < len(args) and args[async_at]:
+            flags |= IS_ASYNC
         return ring.begin(
             now(), number, code, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
             elements, shape,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .followed import Followed
 from .next_call import Admit, NextCall
-from .ring import DTYPES, Ring, packed_shape
+from .ring import DTYPES, NO_SHAPE, ON_DEVICE, Ring, packed_shape
 
 _DEEPEST = 40
 _MOST_SHAPES = 4096
@@ -78,6 +78,8 @@ class Recorder:
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
         }
         self.is_broken = False
+        self.new_group: Callable[[Any, KnownGroup], None] | None = None
+        """Is called with each group that torch lists, when it is seen for the first time."""
         self.followed = Followed()
         self.waiting: dict[int, float] = {}
         """By thread, since when it is in a call of a coordinator."""
@@ -116,6 +118,8 @@ class Recorder:
             known = self._groups[name] = KnownGroup(number, name, shown, group, ranks)
             if group in c10d._world.pg_names:
                 self.by_id[id(group)] = known
+                if self.new_group is not None:
+                    self.new_group(group, known)
         return known
 
     def _is_new(self, group: Any, known: KnownGroup) -> bool:
@@ -153,6 +157,21 @@ class Recorder:
             number, f"{code.co_filename}:{frame.f_lineno}", code
         )
         return site
+
+    def tensors(self, tensors: Sequence[Any]) -> tuple[int, int, int, int, int, bytes]:
+        """Of tensors, or of lists of them: dtype, count, flags, dimensions, elements of all, and shape of the first."""
+        while tensors and type(tensors[0]) is list:
+            tensors = tensors[0]
+        count = len(tensors)
+        if not count:
+            return 0, 0, 0, 0, 0, NO_SHAPE
+        first = tensors[0]
+        dimensions, shape, elements = self.shape(first.shape)
+        if count > 1:
+            elements = sum(it.numel() for it in tensors)
+        return (
+            self.dtypes.get(first.dtype, 0), count, 0 if first.is_cpu else ON_DEVICE, dimensions, elements, shape,
+        )  # fmt: skip
 
     def shape(self, size: Any) -> tuple[int, bytes, int]:
         """Of a tensor of this size: how many dimensions, their sizes as the record has them, how many elements."""
