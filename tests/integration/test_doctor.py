@@ -115,6 +115,15 @@ def test_a_process_that_is_not_there_is_refused() -> None:
     assert "there is no process 99999999" in doctor("99999999").stderr
 
 
+@pytest.mark.parametrize(
+    "other", [["5"], ["--gang", "a"], ["--endpoints", "a"], ["--read", "a"]], ids=" ".join
+)
+def test_torchruns_job_has_no_other_name(other: list[str]) -> None:
+    done = doctor("--torchrun", *other, RANKBRIDGE_ENDPOINTS="b")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--torchrun finds the job by itself: it takes no other name of one" in done.stderr
+
+
 def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     answer = doctor(str(tmp_path))
     assert answer.returncode == 2

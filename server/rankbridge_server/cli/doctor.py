@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..core.printable import lines
 from ..doctor.evidence import Evidence
@@ -55,9 +56,11 @@ def _verdict(options: Options) -> Verdict:
     from ..job.outside.processes import NoJob
     from ..service.gang_verdict import is_bundle
 
-    if options.read is None and is_observed(options):
+    if options.torchrun:
+        _check_alone(options)
+    elif options.read is None and is_observed(options):
         return verdict_on_folder(Path(options.job[0]), options)
-    if options.read is None and is_gang(options):
+    elif options.read is None and is_gang(options):
         return verdict_on(options)
     try:
         if options.read is None:
@@ -67,12 +70,19 @@ def _verdict(options: Options) -> Verdict:
         else:
             evidence = load(text)
     except NoJob:
-        if options.job or not running():
+        if options.job or options.torchrun or not running():
             raise
         return verdict_on(options)
     if options.bundle is not None:
         options.bundle.write_text(dump(evidence) + "\n")
     return judge(evidence, options.patience)
+
+
+def _check_alone(options: Options) -> None:
+    # A gang that the environment names is not asked for.
+    source = click.get_current_context().get_parameter_source("endpoints")
+    if options.job or options.read or options.gang or source is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--torchrun finds the job by itself: it takes no other name of one")
 
 
 def _collected(options: Options) -> Evidence:
@@ -82,7 +92,8 @@ def _collected(options: Options) -> Evidence:
 
     paths = [Path(it) for it in options.job if not it.isdecimal()]
     if not paths:
-        return collect(find([int(it) for it in options.job]), inject=options.inject)
+        pids = [int(it) for it in options.job]
+        return collect(find(pids, by_torchrun=options.torchrun), inject=options.inject)
     if len(paths) == len(options.job) and all(it.is_file() for it in paths):
         return ras.collect(paths)
     if len(options.job) > 1 or not paths[0].is_dir():
@@ -126,6 +137,11 @@ COMMAND = Command(
     _run,
     [
         click.Argument(["job"], nargs=-1, metavar="[PID... | FOLDER | FILE...]"),
+        Option(
+            "--torchrun",
+            is_flag=True,
+            help="the only job that torchrun has started on this host, whatever else runs there",
+        ),
         Option(
             "--read", type=FILE, metavar="FILE", help="judge what --bundle has written, here or elsewhere"
         ),

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
+_BY_TORCHRUN = "TORCHELASTIC_RUN_ID"
+_JOB = ("MASTER_ADDR", "MASTER_PORT", _BY_TORCHRUN)
 _SHOWN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", *_JOB, "TORCHELASTIC_RESTART_COUNT")
 WATCH_DIRECTORY = "RANKBRIDGE_WATCH_DIRECTORY"
 
@@ -35,14 +36,15 @@ class Found:
         return tuple(self.environment.get(it, "") for it in _JOB)
 
 
-def find(pids: Sequence[int] = ()) -> list[Found]:
+def find(pids: Sequence[int] = (), *, by_torchrun: bool = False) -> list[Found]:
     """The ranks of the job that these processes are of; without any, of the only job of this host.
 
+    With `by_torchrun`, jobs that something else has started do not count.
     If the environment of a process names no rank, as under torch.multiprocessing, every process below it that has
     loaded torch counts as one, and of a single process also those beside it, if it was started by one that has.
     Raises NoJob.
     """
-    candidates = list(_candidates())
+    candidates = [it for it in _candidates() if not by_torchrun or _BY_TORCHRUN in it.environment]
     parents = {it: _parent(it) for it in _pids()}
     ranks = list(_outermost(candidates, parents))
     if pids:
@@ -60,8 +62,9 @@ def find(pids: Sequence[int] = ()) -> list[Found]:
         ranks = [it for it in ranks if it.job in wanted]
     jobs = {it.job for it in ranks}
     if not jobs:
+        names = ("RANK", "WORLD_SIZE", *((_BY_TORCHRUN,) if by_torchrun else ()))
         raise NoJob(
-            "no rank was found on this host: no process has RANK, WORLD_SIZE and MASTER_PORT in its environment (of "
+            f"no rank was found on this host: no process has {', '.join(names)} and MASTER_PORT in its environment (of "
             "other users' processes, root alone sees that)"
         )
     if len(jobs) > 1:
