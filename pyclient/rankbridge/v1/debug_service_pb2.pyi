@@ -400,7 +400,9 @@ class RecordedOperation(google.protobuf.message.Message):
     contract: builtins.str
     """What its members agree on: "all_reduce dtype=float32 shape=[4] op=sum". Empty: it was not announced, or needs no agreement."""
     site: builtins.str
-    """The line of code that has made the call. Empty: not said."""
+    """The line of code that has made the call; of a library that a script has called, "loop.py:7 < train.py:88". Empty: not
+    said.
+    """
     function: builtins.str
     """Name of the user's function that it calls. Empty: none."""
     called_us: builtins.int

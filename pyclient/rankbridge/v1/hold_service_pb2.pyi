@@ -110,7 +110,7 @@ class Breakpoint(google.protobuf.message.Message):
     number: builtins.int
     """Its number in its group, from 1, as HeldCall has it. 0: any."""
     site: builtins.str
-    """The line of code that calls: the end of a path, with the line: "train.py:88". Empty: any."""
+    """The line of code that calls, a library's or the script's: the end of a path, with the line: "train.py:88". Empty: any."""
     function: builtins.str
     """Name of the user's function that it calls. Empty: any call, and no function."""
     caller: Global___Caller.ValueType

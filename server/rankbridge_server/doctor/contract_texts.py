@@ -14,7 +14,7 @@ _ROOT = re.compile(r"\b(?:src|dst)_rank_in_group=(\d{1,18})")
 _POST = re.compile(r"(send|receive) of .*?(?:to|from) (?:rank_in_group (\d{1,18})|any) tag=(-?\d{1,18})")
 _POSTED = re.compile(r"(?:send|receive) of \w+ (\w+)\[([\d, ]{0,400})\]")
 _PEER = re.compile(r"\bpeer=(\d{1,18}) tag=(-?\d{1,18})$")
-_SITE = re.compile(r"(.*):(\d{1,18})")
+_SITE = re.compile(r"(?:(.* <) )?(.*):(\d{1,18})")
 
 
 def with_contract(call: Call, contract: str, ranks: tuple[int, ...]) -> Call:
@@ -45,9 +45,9 @@ def with_contract(call: Call, contract: str, ranks: tuple[int, ...]) -> Call:
 
 
 def frame_of(site: str) -> Frame | None:
-    """The frame of a line of code, "train.py:88"; None: there is none."""
+    """The frame of a line of code, "train.py:88" or "loop.py:7 < train.py:88"; None: there is none."""
     found = _SITE.fullmatch(site)
-    return None if found is None else Frame(name="", file=found[1], line=int(found[2]))
+    return None if found is None else Frame(name=found[1] or "", file=found[2], line=int(found[3]))
 
 
 def _sizes(text: str) -> tuple[int, ...]:

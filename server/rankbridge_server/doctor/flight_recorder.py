@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .evidence import Call, Frame, Group
+from .stacks import called_from
 
 KEPT = 64
 """Calls of each group that become evidence."""
@@ -96,8 +97,6 @@ def calls(trace: Mapping[str, Any], *, on_device: bool = False) -> tuple[Call, .
 
 def _call(entry: Mapping[str, Any]) -> Call:
     name = str(entry["profiling_name"]).rpartition(":")[2]
-    frames = entry.get("frames") or ()
-    frame = next((it for it in frames if "/torch/" not in str(it["filename"])), None)
     return Call(
         group=str(entry["process_group"][0]),
         number=int(entry["collective_seq_id"]),
@@ -106,7 +105,10 @@ def _call(entry: Mapping[str, Any]) -> Call:
         shapes=tuple(tuple(int(size) for size in it) for it in entry.get("input_sizes") or ()),
         called_at=int(entry["time_created_ns"]) / 1e9,
         done=bool(entry["retired"]) or entry.get("state") == "completed",
-        site=None
-        if frame is None
-        else Frame(name=str(frame["name"]), file=str(frame["filename"]), line=int(frame["line"])),
+        site=called_from(
+            [
+                Frame(name=str(it["name"]), file=str(it["filename"]), line=int(it["line"]))
+                for it in entry.get("frames") or ()
+            ]
+        ),
     )

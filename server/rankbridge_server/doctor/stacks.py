@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .evidence import Frame, RankEvidence, Thread
 
@@ -111,6 +112,16 @@ def own(frames: Sequence[Frame]) -> tuple[Frame, ...]:
     """Frames of the job's own code, innermost first; all frames if none is."""
     mine = tuple(it for it in frames if not _LIBRARY.search(it.file))
     return (mine or tuple(frames))[:MOST_FRAMES]
+
+
+def called_from(frames: Sequence[Frame]) -> Frame | None:
+    """The line outside of torch that calls; of a library, with the nearest line of the job's own code."""
+    outside = [it for it in frames if "/torch/" not in it.file]
+    if not outside:
+        return None
+    caller = outside[0]
+    script = next(filter(is_users, outside), caller)
+    return caller if script is caller else replace(script, name=f"{caller} < {script.name}")
 
 
 def stack(rank: RankEvidence) -> tuple[Frame, ...]:

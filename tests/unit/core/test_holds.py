@@ -299,6 +299,7 @@ def test_a_rank_that_stops_holds_nothing(gang: LocalGang) -> None:
         (Breakpoint(), True),
         (Breakpoint(group="dp", operation="all_reduce", number=7, site="train.py:88"), True),
         (Breakpoint(site="/home/me/train.py:88"), True),
+        (Breakpoint(site="loop.py:7"), True),
         (Breakpoint(site="rain.py:88"), False),
         (Breakpoint(group="tp"), False),
         (Breakpoint(number=8), False),
@@ -313,6 +314,6 @@ def test_a_call_is_named_if_all_is_true_of_it(breakpoint: Breakpoint, names: boo
         operation="all_reduce",
         group="dp",
         number=7,
-        site="/home/me/train.py:88",
+        site="loop.py:7 < /home/me/train.py:88",
     )
     assert breakpoint.names(call) is names

@@ -72,8 +72,11 @@ class Breakpoint:
             and self.operation in ("", call.operation)
             and self.number in (0, call.number)
             and self.function in ("", call.function)
-            and (not self.site or call.site == self.site or call.site.endswith(f"/{self.site}"))
+            and (not self.site or any(map(self._is_at, call.site.split(" < "))))
         )
+
+    def _is_at(self, line: str) -> bool:
+        return line == self.site or line.endswith(f"/{self.site}")
 
     def why(self, ended: Ended) -> str:
         """Says what has happened in a call that holds its rank after it. Empty: nothing has."""

@@ -15,6 +15,8 @@ from .next_call import Admit, NextCall
 from .ring import DTYPES, NO_SHAPE, ON_DEVICE, Ring, packed_shape
 
 _DEEPEST = 40
+_FURTHEST = 12
+"""Frames between the line of a library that calls and the script's: each costs time in every such call."""
 _MOST_SHAPES = 4096
 
 
@@ -43,14 +45,19 @@ class KnownGroup:
 
 
 class Site(NamedTuple):
-    """A line of code that calls. `number`: of its text in the record; 0: it has none. `text`: "file:line"."""
+    """A line of code that calls. `number`: of its text in the record; 0: it has none.
+
+    `text`: "file:line"; of a line of a library that a script's has led to, "loop.py:7 < file:line".
+    """
 
     number: int
     text: str
-    code: CodeType | None
+    codes: tuple[CodeType, ...]
+    """Kept, as their identities are the key."""
+    is_of_library: bool = False
 
 
-NOWHERE = Site(0, "", None)
+NOWHERE = Site(0, "", ())
 """No Python calls, as in a backward pass."""
 
 
@@ -69,10 +76,11 @@ class Recorder:
         self.by_id: dict[int, KnownGroup] = {}
         """Groups that torch lists, by identity of torch's object: that of one which is gone may be another's now."""
         self._groups: dict[str, KnownGroup] = {}
-        self._sites: dict[tuple[int, int], Site] = {}
+        self._sites: dict[tuple[int, ...], Site] = {}
         self._shapes: dict[Any, tuple[int, bytes, int]] = {}
         # Code of ours and of torch, by identity: a code object hashes all of its instructions.
         self._own_code: dict[int, CodeType] = {}
+        self._library_code: dict[int, CodeType] = {}
         self._own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
         self.dtypes = {
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
@@ -132,7 +140,7 @@ class Recorder:
         return False
 
     def site(self, frame: FrameType | None) -> Site:
-        """The line outside of torch that calls, from this frame outwards."""
+        """The line outside of torch that calls, from this frame outwards; of a library, with the script's line."""
         for _ in range(_DEEPEST):
             # A thread of C++ alone has none.
             if frame is None:
@@ -141,20 +149,42 @@ class Recorder:
             key = id(code)
             if key not in self._own_code:
                 known = self._sites.get((key, frame.f_lasti))
-                if known is not None:
-                    return known
-                if not code.co_filename.startswith(self._own):
-                    return self._new_site(frame, code)
-                self._own_code[key] = code
+                if known is None and code.co_filename.startswith(self._own):
+                    self._own_code[key] = code
+                else:
+                    known = known or self._new_site((frame,))
+                    return self._with_script(known, frame) if known.is_of_library else known
             frame = frame.f_back
         return NOWHERE
 
-    def _new_site(self, frame: FrameType, code: CodeType) -> Site:
-        content = {"site": code.co_name, "file": code.co_filename, "line": frame.f_lineno}
+    def _with_script(self, site: Site, library: FrameType) -> Site:
+        frame = library.f_back
+        for _ in range(_FURTHEST):
+            if frame is None:
+                break
+            code = frame.f_code
+            key = id(code)
+            if key not in self._library_code:
+                if not _is_library(code.co_filename) and not code.co_filename.startswith(self._own):
+                    known = self._sites.get((id(library.f_code), library.f_lasti, key, frame.f_lasti))
+                    return known or self._new_site((library, frame))
+                self._library_code[key] = code
+            frame = frame.f_back
+        return site
+
+    def _new_site(self, frames: tuple[FrameType, ...]) -> Site:
+        """`frames`: of the line that calls, and of the script's, if that is another one."""
+        inner, script = frames[0], frames[-1]
+        code, file = script.f_code, script.f_code.co_filename
+        via = via_name = ""
+        if script is not inner:
+            via = f"{os.path.basename(inner.f_code.co_filename)}:{inner.f_lineno} < "
+            via_name = f"{inner.f_code.co_name} {via}"
+        content = {"site": f"{via_name}{code.co_name}", "file": file, "line": script.f_lineno}
         number = self.written.text(content) if self.written is not None else 0
-        # The code is kept: its identity is the key.
-        site = self._sites[id(code), frame.f_lasti] = Site(
-            number, f"{code.co_filename}:{frame.f_lineno}", code
+        key = tuple(part for it in frames for part in (id(it.f_code), it.f_lasti))
+        site = self._sites[key] = Site(
+            number, f"{via}{file}:{script.f_lineno}", tuple(it.f_code for it in frames), _is_library(file)
         )
         return site
 
@@ -200,6 +230,15 @@ class Recorder:
             self.pid = os.getpid()
         else:
             self.written, self.is_broken = None, True
+
+
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+_STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
+
+
+def _is_library(file: str) -> bool:
+    """Whether code of this file is of an installed package, or of Python itself."""
+    return file.startswith(_STANDARD) or any(it in file for it in _PACKAGES)
 
 
 def _name_for_people(name: str, description: str) -> str:

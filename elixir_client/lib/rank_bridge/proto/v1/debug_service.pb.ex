@@ -779,7 +779,8 @@ defmodule RankBridge.Proto.V1.RecordedOperation do
     * `session_id` - Session of its caller. Empty: the shared one.
     * `generation` - Generation in which it was called.
     * `contract` - What its members agree on: "all_reduce dtype=float32 shape=[4] op=sum". Empty: it was not announced, or needs no agreement.
-    * `site` - The line of code that has made the call. Empty: not said.
+    * `site` - The line of code that has made the call; of a library that a script has called, "loop.py:7 < train.py:88". Empty: not
+      said.
     * `function` - Name of the user's function that it calls. Empty: none.
     * `called_us` - When the rank accepted it, by the clock of the rank's host: microseconds since 1970 in UTC.
     * `announced_us` - When it was announced to the group's leader, in microseconds after `called_us`. Not set: it was not.

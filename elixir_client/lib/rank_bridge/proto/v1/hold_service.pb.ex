@@ -105,7 +105,7 @@ defmodule RankBridge.Proto.V1.Breakpoint do
     * `group` - Name of its group. Empty: any.
     * `operation` - Its kind: "all_reduce", "call_function". Empty: any.
     * `number` - Its number in its group, from 1, as HeldCall has it. 0: any.
-    * `site` - The line of code that calls: the end of a path, with the line: "train.py:88". Empty: any.
+    * `site` - The line of code that calls, a library's or the script's: the end of a path, with the line: "train.py:88". Empty: any.
     * `function` - Name of the user's function that it calls. Empty: any call, and no function.
     * `caller` - Who calls. Unspecified: whoever.
     * `nan` - True: NaN is in an input. With several of `nan`, `inf` and `above`, one of them is enough.
