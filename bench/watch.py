@@ -1,8 +1,9 @@
 """What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
 
-Both in turn in one run, block by block: the hook is installed and taken back in the same processes. On one rank a call
-has nobody to wait for, so that its CPU time is steady. Shown is the block that a quarter of all are faster than. With
-`--record-calls` it is what the record of a gang's rank adds, in place of the watch.
+Both in turn in one run, block by block: the hook is installed and taken back in the same processes. Torch's backend
+`fake` has no threads: a call's CPU time is its own, and steady. On Gloo a call wakes a thread and waits for it, after
+which the rank's caches are cold, more or less by the state of the machine. Shown is the block that a quarter of all are
+faster than. With `--record-calls` it is what the record of a gang's rank adds, in place of the watch.
 """
 
 from __future__ import annotations
@@ -55,13 +56,16 @@ def _in_turn(
 ) -> None:
     import torch
     import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
 
     from rankbridge_server.job.watch.hook import remove
 
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", f"tcp://127.0.0.1:{port}", rank=number, world_size=size, timeout=timedelta(seconds=60)
-    )
+    if size:
+        address = f"tcp://127.0.0.1:{port}"
+        dist.init_process_group("gloo", address, rank=number, world_size=size, timeout=timedelta(seconds=60))
+    else:
+        dist.init_process_group("fake", rank=number, world_size=1, store=FakeStore())
     tensor = torch.zeros(1)
     kinds: dict[str, Callable[[], Any]] = {
         "all_reduce": lambda: dist.all_reduce(tensor),
@@ -90,12 +94,13 @@ def _timed(call: Callable[[], Any], calls: int) -> tuple[float, float]:
 
 
 def measured(target: Callable[..., None], size: int, blocks: int, calls: int) -> Any:
-    """What rank 0 of so many ranks has reported, each of which runs `target` as it runs `rank`."""
+    """What rank 0 of so many ranks has reported, which run `target` as they run `rank`. 0: one, without Gloo."""
     context = multiprocessing.get_context("spawn")
     port = free_port()
     mine, theirs = context.Pipe(duplex=False)
     ranks = [
-        context.Process(target=target, args=(it, size, port, blocks, calls, theirs)) for it in range(size)
+        context.Process(target=target, args=(it, size, port, blocks, calls, theirs))
+        for it in range(max(size, 1))
     ]
     for it in ranks:
         it.start()
@@ -113,7 +118,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--calls", type=int, default=200, metavar="N", help="in a block (default: %(default)s)"
     )
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[1, 2], metavar="N", help="ranks (default: 1 2)"
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[0, 1, 2],
+        metavar="N",
+        help="ranks on Gloo; 0: one on torch's backend `fake` (default: 0 1 2)",
     )
     parser.add_argument(
         "--record-calls", action="store_true", help="measure the record of a gang's rank instead of the watch"
@@ -132,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for on in (False, True)
             )
             print(
-                f"| {size} | {name} | {bare[0]:.1f} | {watched[0]:.1f} | {watched[0] - bare[0]:.1f} "
+                f"| {size or '1, `fake`'} | {name} | {bare[0]:.1f} | {watched[0]:.1f} | {watched[0] - bare[0]:.1f} "
                 f"| {bare[1]:.0f} | {watched[1]:.0f} |"
             )
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from torch._C._distributed_c10d import HashStore, Work
 from rankbridge_server.job.contracts import contract_of
 from rankbridge_server.job.watch import hook
 from rankbridge_server.job.watch.next_call import NextCall
+from rankbridge_server.job.watch.ring import Ring
 
 GATHER_SINGLE: Any = vars(dist).get("gather_single")
 
@@ -97,6 +102,35 @@ def test_a_call_is_over_when_its_wait_is(group: None) -> None:
     end()
     dist.barrier()
     assert len(over) == 3
+
+
+@pytest.fixture
+def without_collection() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("asks", ["the record", "before", "what follows", "admit"])
+def test_a_call_keeps_no_tensor_until_garbage_is_collected(
+    group: None, without_collection: None, tmp_path: Path, asks: str
+) -> None:
+    if asks == "before":
+        hook.call_before(lambda call: None)
+    elif asks == "what follows":
+        hook.call_before(lambda call: call.then(lambda error: call.forgotten()))
+    else:
+        admit = (lambda call, enter: enter(None)) if asks == "admit" else None
+        hook.install(lambda rank, size: Ring.create(tmp_path, rank, size), admit)
+    kept = []
+    for call in (dist.all_reduce, partial(dist.broadcast, src=0), partial(dist.all_reduce, async_op=True)):
+        tensor = torch.ones(1)
+        work = call(tensor)
+        if work is not None:
+            work.wait()
+        kept.append(weakref.ref(tensor))
+        del tensor, work
+    assert [it() for it in kept] == [None, None, None]
 
 
 def test_a_call_that_raises_is_over(group: None) -> None:

@@ -47,8 +47,8 @@ _OPERATORS = {
     "reduce_scatter_tensor_coalesced_": "reduce_scatter_tensor_coalesced",
 }
 _PEERS = ("dst", "src")
-_Seen = tuple[KnownGroup, int, Site, FrameType]
-"""Of a call: its group, number of its reduce op or -1, the line that calls, and the hook's own frame."""
+_Seen = tuple[KnownGroup, int, Site, FrameType | None]
+"""Of a call: its group, number of its reduce op or -1, the line that calls, and the frame that has called the hook."""
 _undo: list[Callable[[], None]] = []
 """What takes back all that is hooked."""
 _recorder: Recorder | None = None
@@ -180,11 +180,12 @@ def _hook(
         return known if known is not None and known.is_of() is group else recorder.group(group)
 
     def see(args: tuple[Any, ...]) -> _Seen:
-        # Groups and lines are written into the record when they are first seen: it must be there. A line is looked for
-        # from the hook's own frame, as a thread of C++ alone has no other.
+        # Groups and lines are written into the record when they are first seen: it must be there.
         if recorder.written is None:
             recorder.ring()
-        frame = caller(1)
+        # A thread of C++ alone has no frame but the hook's. That one, if its own call kept it, would keep tensors until
+        # garbage is collected.
+        frame = caller(1).f_back
         return group_of(args), op_of(args), recorder.site(frame), frame
 
     def look(args: tuple[Any, ...], seen: _Seen) -> NextCall:
@@ -276,10 +277,9 @@ def _hook(
     return hook
 
 
-def _is_called_by(frame: FrameType, code: CodeType) -> bool:
-    """Whether a function of torch has called the hook by one other: `send` by `isend`."""
-    between = frame.f_back
-    outer = between.f_back if between is not None else None
+def _is_called_by(frame: FrameType | None, code: CodeType) -> bool:
+    """Whether a function of torch has called this frame: `send` has `isend`."""
+    outer = frame.f_back if frame is not None else None
     return outer is not None and outer.f_code is code
 
 

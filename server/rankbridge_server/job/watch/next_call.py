@@ -120,13 +120,19 @@ class NextCall:
 
     def over(self, error: BaseException | None) -> None:
         """Tells those who want to know that it is over."""
-        for callback in self._followers:
+        for callback in self._told()[0]:
             callback(error)
 
     def forgotten(self) -> None:
         """Tells those who want to know that it is never over."""
-        for callback in self._forgetters:
+        for callback in self._told()[1]:
             callback()
+
+    def _told(self) -> tuple[list[Callable[[BaseException | None], None]], list[Callable[[], None]]]:
+        # Once: callbacks may know the call, and would keep it, and its tensors, until garbage is collected.
+        told = self._followers, self._forgetters
+        self._followers, self._forgetters = [], []
+        return told
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""
