@@ -49,14 +49,14 @@ class HookedGroup:
     ) -> None:
         """A call that ends at once."""
         self._id += 1
-        told = SimpleNamespace(
+        arguments = SimpleNamespace(
             name=SimpleNamespace(name=name), op_id=self._id, root=root, async_op=async_op,
             input_tensors=tensors.get("inputs", []), output_tensors=tensors.get("outputs", []),
         )  # fmt: skip
         for it in self.before.values():
-            it(told)
+            it(arguments)
         for it in self.after.values():
-            it(told)
+            it(arguments)
 
 
 @pytest.fixture

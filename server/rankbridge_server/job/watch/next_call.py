@@ -120,19 +120,21 @@ class NextCall:
 
     def over(self, error: BaseException | None) -> None:
         """Tells those who want to know that it is over."""
-        for callback in self._told()[0]:
+        followers = self._followers
+        self._forget_callbacks()
+        for callback in followers:
             callback(error)
 
     def forgotten(self) -> None:
         """Tells those who want to know that it is never over."""
-        for callback in self._told()[1]:
+        forgetters = self._forgetters
+        self._forget_callbacks()
+        for callback in forgetters:
             callback()
 
-    def _told(self) -> tuple[list[Callable[[BaseException | None], None]], list[Callable[[], None]]]:
-        # Once: callbacks may know the call, and would keep it, and its tensors, until garbage is collected.
-        told = self._followers, self._forgetters
+    def _forget_callbacks(self) -> None:
+        # A callback may know the call: both would keep each other, and the tensors, until garbage is collected.
         self._followers, self._forgetters = [], []
-        return told
 
     def change(self, change: Mapping[str, Any]) -> None:
         """Changes what this rank asks for: `op`, name of a reduce op; `root_rank_in_group`."""

@@ -165,9 +165,11 @@ class Recorder:
             code = frame.f_code
             key = id(code)
             if key not in self._library_code:
+                known = self._sites.get((id(library.f_code), library.f_lasti, key, frame.f_lasti))
+                if known is not None:
+                    return known
                 if not _is_library(code.co_filename) and not code.co_filename.startswith(self._own):
-                    known = self._sites.get((id(library.f_code), library.f_lasti, key, frame.f_lasti))
-                    return known or self._new_site((library, frame))
+                    return self._new_site((library, frame))
                 self._library_code[key] = code
             frame = frame.f_back
         return site

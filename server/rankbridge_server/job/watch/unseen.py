@@ -29,7 +29,7 @@ _KINDS = {
 }
 """By torch's names. It has one for all operators of a kind."""
 _HOOK_ID = 0x72616E6B
-"""Hooks of one group are told apart by a number: whoever hooks it, too, takes another one."""
+"""A group knows its hooks by numbers: whoever else hooks it takes another one."""
 _NO_TAG = -1
 
 
