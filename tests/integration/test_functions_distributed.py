@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +135,38 @@ def test_a_rank_that_raises_releases_those_that_are_within_a_large_transfer(gang
         gang.form()
         # Waits until the last call has left torch.distributed on every rank.
         assert gang.function("reduced", timeout=30.0)()[0] == ["gloo", 0, SIZE, 6.0]
+
+
+@contextmanager
+def paused(pids: Sequence[int]) -> Iterator[None]:
+    """Stops one process after another for up to 0.15 s, as a busy machine does."""
+    is_over, chosen = threading.Event(), random.Random(0)
+
+    def pause() -> None:
+        while not is_over.is_set():
+            pid = chosen.choice(pids)
+            os.kill(pid, signal.SIGSTOP)
+            is_over.wait(chosen.uniform(0.01, 0.15))
+            os.kill(pid, signal.SIGCONT)
+            is_over.wait(chosen.uniform(0.0, 0.1))
+
+    pausing = threading.Thread(target=pause)
+    pausing.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        pausing.join()
+
+
+def test_ranks_that_stand_still_in_the_middle_of_a_transfer_hold_up_no_later_generation(gang: Gang) -> None:
+    with paused([it.pid for it in gang.status()]):
+        for number in range(10):
+            with pytest.raises(FunctionFailedError, match="one rank has failed"):
+                gang.call("fail_between", number % SIZE, 0.05 + 0.01 * number)
+            gang.form()
+            # One that Gloo does not release is left behind.
+            assert gang.function("reduced", timeout=30.0)()[0] == ["gloo", 0, SIZE, 6.0]
 
 
 def test_those_that_do_not_wait_for_a_rank_that_raises_are_left_alone(gang: Gang) -> None:

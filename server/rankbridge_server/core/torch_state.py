@@ -106,13 +106,13 @@ def _call(thread: int) -> tuple[str, dict[str, int]]:
     gc.disable()
     try:
         frame = sys._current_frames().get(thread)
-        return _calling(frame), _arguments(frame)
+        return called_method(frame), _arguments(frame)
     finally:
         if collects:
             gc.enable()
 
 
-def _calling(frame: Any) -> str:
+def called_method(frame: Any) -> str:
     """The method that a thread's innermost Python line has called, which is in C."""
     import dis
 

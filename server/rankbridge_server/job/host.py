@@ -20,6 +20,7 @@ from ..core.refs.tensors import Tensors
 from ..core.task import late
 from .context import Context
 from .registry import BUILT_IN, Registry
+from .running_calls import RunningCalls
 from .signature import Signature
 from .state import broadcast
 from .values import Written, parsed, read
@@ -48,9 +49,8 @@ class FunctionHost:
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
         # Functions that run, and the preparation for a generation while it runs.
-        self._running = 0
+        self._running = RunningCalls()
         self._preparing = ""
-        self._idle = threading.Condition()
         # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
         self._has_state = False
 
@@ -131,11 +131,13 @@ class FunctionHost:
         context = Context(
             self, site.generation, run.task.place.operation_id, lambda: run.cancelled, run.report
         )
-        # Counted, so that torch.distributed's groups are not changed under it.
-        with self._idle:
+
+        def check() -> None:
             if self._ready[0] != site.generation.number:
                 raise _superseded()
-            self._running += 1
+
+        # Counted, so that torch.distributed's groups are not changed under it.
+        self._running.begin(check)
         try:
             result = signature.call(bound, context)
             if inspect.isgenerator(result):
@@ -146,13 +148,7 @@ class FunctionHost:
             self._explain(error)
             raise
         finally:
-            self._end_running()
-
-    def _end_running(self) -> None:
-        with self._idle:
-            self._running -= 1
-            if not self._running:
-                self._idle.notify_all()
+            self._running.end()
 
     def _explain(self, error: BaseException) -> None:
         if self._world is not None:
@@ -183,12 +179,12 @@ class FunctionHost:
             ready.set_result(None)
 
     def _prepare(self, generation: Generation) -> None:
-        with self._idle:
-            self._preparing = "what was called before the generation was formed runs"
-            self._idle.wait_for(lambda: not self._running or generation.error is not None)
+        def check() -> None:
             if generation.error is not None:
                 raise BridgeError(generation.error.failure)
-            self._running += 1
+
+        self._preparing = "what was called before the generation was formed runs"
+        self._running.begin_alone(generation.rank, check)
         try:
             if self._world is not None:
                 self._preparing = "torch.distributed's groups are being made"
@@ -199,7 +195,7 @@ class FunctionHost:
             for hook in self._registry.on_formed:
                 hook(Context(self, generation))
         finally:
-            self._end_running()
+            self._running.end()
 
     def _new_ranks(self, generation: Generation) -> tuple[int, ...]:
         """The ranks that have no state yet. The last one to say whether it has says it of all."""

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import torch.distributed as dist
@@ -56,13 +57,13 @@ class TorchWorld:
         Raises what torch raises when the generation ends meanwhile.
         """
         self._leave()
-        connections = Connections()
+        connections, is_left = Connections(), threading.Event()
         with self._lock:
-            self._connections, self._is_left = connections, threading.Event()
+            self._connections, self._is_left = connections, is_left
+            self._causes.begin()
         if self._interface:
             os.environ[_IFNAME] = self._interface
-        self._causes.begin()
-        generation.await_end(self, self._shut)
+        generation.await_end(self, partial(self._shut, connections, is_left))
         # Torch's own stores keep what is C++ of it, and need what is Python's.
         self._store = TorchStore(generation.store, connections.seen)
         # Torch wraps it once more for each default group.
@@ -120,11 +121,12 @@ class TorchWorld:
         """How long this rank has waited so far for others to make a group, in seconds; 0: it does not."""
         return self._store.waited() if self._store is not None else 0.0
 
-    def _shut(self, error: BridgeError) -> None:
-        """Lets every call that waits in torch.distributed raise."""
-        self._causes.end(error)
+    def _shut(self, connections: Connections, is_left: threading.Event, error: BridgeError) -> None:
+        """Lets every call raise that waits in the groups of a generation that is over, whose connections these are."""
         with self._lock:
-            connections, is_left = self._connections, self._is_left
+            # The next generation may be there already: the other ranks have shut what this one waited for.
+            if self._connections is connections:
+                self._causes.end(error)
         # Others are waiting for this thread, to hear of the end.
         engine_threads.start("shutting", lambda: connections.stop(is_left))
 

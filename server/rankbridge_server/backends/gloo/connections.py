@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import select
 import socket
 import struct
 import termios
@@ -10,15 +12,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from .address import endpoint_of
 from .sockets import Endpoint, close_to_others, is_connection, is_listener, tcp_sockets
 
 _LOOK_S = 0.01
-_LOOKS = 2
-"""So often in a row nothing is being sent: the next step of a collective may begin between two looks."""
-_MOST_S = 0.3
+_QUIET_MS = 50
+"""So long nothing has come or gone: the next step of a collective, or the rest of a message, may be about to."""
+_MOST_S = 1.0
+_PAUSE_S = 0.3
 _COUNT = struct.Struct("i")
+_LAST_DATA = struct.Struct("=44xI4xI")
+"""Of struct tcp_info: how long ago data was sent, and came, in ms."""
 _SEQUENCE = struct.Struct("=q")
 _CONNECT_S = 0.1
 
@@ -60,22 +66,24 @@ class Connections:
         while not is_over.wait(pause):
             self._stand_in()
             self._shut_all()
-            pause = min(2 * pause, _MOST_S)
+            pause = min(2 * pause, _PAUSE_S)
 
     def shut(self) -> None:
-        """Shuts every connection, so that what waits for it fails, here and at the other end. Takes 0.3 s at most.
+        """Shuts every connection, so that what waits for it fails, here and at the other end. Takes 1 s at most.
 
-        First it waits until nothing is being sent: of a message that is cut off halfway, Gloo tells the sender nothing.
+        First it waits until nothing is on its way: of a message that is cut off halfway, Gloo tells the sender nothing.
         """
         until = time.monotonic() + _MOST_S
-        quiet = 0
-        while quiet < _LOOKS and time.monotonic() < until:
+        while time.monotonic() < until and self._is_busy():
             time.sleep(_LOOK_S)
-            quiet = 0 if any(map(_is_sending, self._all())) else quiet + 1
         self._shut_all()
 
+    def _is_busy(self) -> bool:
+        unfinished = _unfinished_writes()
+        return any(fd in unfinished or _has_data(connection) for fd, connection in self._all())
+
     def _shut_all(self) -> None:
-        for connection in self._all():
+        for _, connection in self._all():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -92,22 +100,38 @@ class Connections:
                     # What a member says first: which pair of sockets it is the other end of.
                     connection.sendall(_SEQUENCE.pack(pair))
 
-    def _all(self) -> Iterator[socket.socket]:
-        """The connections that are there, each as a duplicate that is open until the next is asked for."""
+    def _all(self) -> Iterator[tuple[int, socket.socket]]:
+        """The connections that are there, each with its descriptor, as `tcp_sockets` gives them."""
         with self._lock:
             own, peers = set(self._own), set(self._peers)
-        for _, found in tcp_sockets():
+        for fd, found in tcp_sockets():
             with suppress(OSError):
                 if is_connection(found, own, peers):
-                    yield found
+                    yield fd, found
 
 
-def _is_sending(connection: socket.socket) -> bool:
-    """Whether something that was sent has not reached the other end."""
+def _has_data(connection: socket.socket) -> bool:
+    """Whether something that was sent has not reached the other end, or something was sent or has come just now."""
     try:
-        return bool(_COUNT.unpack(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(_COUNT.size)))[0])
-    except OSError:
+        unsent = _COUNT.unpack(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA.size)
+        return bool(unsent) or min(_LAST_DATA.unpack(info)) < _QUIET_MS
+    except (OSError, struct.error):
         return False
+
+
+def _unfinished_writes() -> set[int]:
+    """The descriptors on which Gloo's loop waits until it can write: it has written a part of a message."""
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{fd}") != "anon_inode:[eventpoll]":
+                continue
+            for line in Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines():
+                # "tfd: 25 events: 2019 data: ...", the events in hexadecimal.
+                if line.startswith("tfd:") and int((words := line.split())[3], 16) & select.EPOLLOUT:
+                    found.add(int(words[1]))
+    return found
 
 
 def _size_of(value: bytes) -> int:
