@@ -49,7 +49,7 @@ class FunctionHost:
         self._world = world
         self._ready: tuple[int, Future[None]] = 0, Future()
         # Functions that run, and the preparation for a generation while it runs.
-        self._running = RunningCalls()
+        self._running = RunningCalls(leaves=world is not None)
         self._preparing = ""
         # Whether this process has gone through a forming with its hooks: whether it has the state that others have.
         self._has_state = False

@@ -21,8 +21,9 @@ from ..core.torch_state import called_method
 
 _LOOK_S = 0.5
 _STILL_S = 3.0
-"""So long a thread has not moved in torch, and is left behind: its connections are shut within a second."""
+"""A thread that has not moved in torch for so long is left behind. Its connections are shut within a second."""
 _NO_WORK_S = 0.1
+"""CPU time of a thread that sleeps, and is woken for nothing now and then."""
 _TORCH = str(Path(torch.__file__).parent) + "/"
 _OURS = str(Path(__file__).parents[1]) + "/"
 
@@ -46,9 +47,13 @@ class _Sleep(NamedTuple):
 
 
 class RunningCalls:
-    """Counts a call by its thread. Thread-safe."""
+    """Counts a call by its thread. Thread-safe.
 
-    def __init__(self) -> None:
+    `leaves`: whether what torch.distributed keeps is left behind: its groups are those of a generation, which is over.
+    """
+
+    def __init__(self, leaves: bool) -> None:
+        self._leaves = leaves
         self._changed = threading.Condition()
         self._threads: set[int] = set()
 
@@ -61,8 +66,8 @@ class RunningCalls:
     def begin_alone(self, rank: int, check: Callable[[], None]) -> None:
         """Begins one when all others have ended. `check`: raises if this is no longer wanted. `rank`: for the log.
 
-        A thread that waits in torch.distributed for good is left behind: Gloo tells a sender nothing of a connection
-        that is shut in the middle of a message. It ends by LeftBehind when torch's own timeout is over.
+        A thread that waits in torch.distributed for good may be left behind: Gloo tells a sender nothing of a
+        connection that is shut in the middle of a message. It ends by LeftBehind when torch's own timeout is over.
         """
         asleep: dict[int, _Sleep] = {}
         with self._changed:
@@ -70,13 +75,8 @@ class RunningCalls:
             while self._threads:
                 self._changed.wait(_LOOK_S)
                 check()
-                for thread in list(self._threads):
-                    now, since = _sleep_in_torch(thread), asleep.pop(thread, None)
-                    if now is None:
-                        continue
-                    asleep[thread] = since if since is not None and since.goes_on(now) else now
-                    if now.at - asleep[thread].at > _STILL_S:
-                        self._leave(thread, rank)
+                for thread in self._kept(asleep) if self._leaves else ():
+                    self._leave(thread, rank)
             self._threads.add(threading.get_ident())
 
     def end(self) -> None:
@@ -84,6 +84,18 @@ class RunningCalls:
         with self._changed:
             self._threads.discard(threading.get_ident())
             self._changed.notify_all()
+
+    def _kept(self, asleep: dict[int, _Sleep]) -> list[int]:
+        """Looks at all threads; gives those that torch keeps. `asleep`: the first look at each sleep."""
+        kept = []
+        for thread in self._threads:
+            now, first = _sleep_in_torch(thread), asleep.pop(thread, None)
+            if now is None:
+                continue
+            asleep[thread] = first if first is not None and first.goes_on(now) else now
+            if now.at - asleep[thread].at > _STILL_S:
+                kept.append(thread)
+        return kept
 
     def _leave(self, thread: int, rank: int) -> None:
         self._threads.discard(thread)

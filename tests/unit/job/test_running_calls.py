@@ -82,7 +82,7 @@ def groups() -> list[Any]:
 
 
 def test_a_call_that_torch_keeps_is_left_behind_and_does_nothing_more() -> None:
-    calls, members, went_on = RunningCalls(), groups(), list[str]()
+    calls, members, went_on = RunningCalls(leaves=True), groups(), list[str]()
     ended: list[BaseException] = []
 
     def wait_for_nobody() -> None:
@@ -105,7 +105,7 @@ def test_a_call_that_torch_keeps_is_left_behind_and_does_nothing_more() -> None:
 
 @pytest.mark.parametrize("what", ["waits", "sleeps", "computes"])
 def test_a_call_that_does_something_of_its_own_is_waited_for(what: str) -> None:
-    calls, is_over = RunningCalls(), threading.Event()
+    calls, is_over = RunningCalls(leaves=True), threading.Event()
 
     def body() -> None:
         tensor = torch.ones(200, 200)
@@ -124,8 +124,21 @@ def test_a_call_that_does_something_of_its_own_is_waited_for(what: str) -> None:
         calls.end()
 
 
+def test_a_call_in_the_jobs_own_groups_is_waited_for() -> None:
+    calls, members = RunningCalls(leaves=False), groups()
+
+    def wait() -> None:
+        members[0].allreduce([torch.ones(2)]).wait()
+
+    with running(calls, wait) as thread:
+        with pytest.raises(NotWantedError):
+            calls.begin_alone(0, later(1.0))
+        assert thread.is_alive()
+        members[1].allreduce([torch.ones(2)]).wait()
+
+
 def test_none_begins_that_may_not() -> None:
-    calls = RunningCalls()
+    calls = RunningCalls(leaves=True)
 
     def refuse() -> None:
         raise NotWantedError
