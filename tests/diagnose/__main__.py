@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from tests.diagnose.faults import Program
 from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
-from tests.diagnose.results import Results
+from tests.diagnose.results import Results, Row
 from tests.diagnose.rivals.run import ask_each
 from tests.diagnose.rivals.table import tables
 from tests.diagnose.rivals.tools import Tool, in_favour
@@ -76,20 +76,17 @@ def main(arguments: list[str]) -> int:
 
 
 def _rivals(options: argparse.Namespace, results: Results) -> None:
-    found = []
-    for program in (faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS):
-        rows = []
-        for seed in range(options.first, options.first + options.seeds):
-            run = partial(_scores_of_rivals, program, seed, options)
-            rows.append(results.of(f"{program.name} rivals {seed}", run))
-        found.append((program, [{Tool(name): it for name, it in row.items()} for row in rows]))
-    text = tables(found)
+    chosen = [faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS]
+    found = _rows(chosen, "rivals", partial(_scores_of_rivals, options), options, results)
+    text = tables(
+        [(it, [{Tool(name): one for name, one in row.items()} for row in rows]) for it, rows in found]
+    )
     print(text)
     if options.write is not None:
         _insert(options.write, "rivals", text)
 
 
-def _scores_of_rivals(program: Program, seed: int, options: argparse.Namespace) -> dict[str, Score]:
+def _scores_of_rivals(options: argparse.Namespace, program: Program, seed: int) -> Row:
     plan = Plan.drawn(program.name, seed)
     bare = replace(program, conditions=frozenset())
     answers = ask_each(program, seed)
@@ -107,18 +104,32 @@ def _scores_of_rivals(program: Program, seed: int, options: argparse.Namespace) 
 def _scores(
     chosen: Sequence[Program], variant: Variant, options: argparse.Namespace, results: Results
 ) -> list[tuple[Program, list[Score]]]:
-    def one(program: Program, seed: int) -> Score:
-        run = partial(_one, program, seed, variant, options)
-        return results.of(f"{program.name} {variant} {seed}", run)[Tool.DOCTOR]
+    found = _rows(chosen, str(variant), partial(_score_of_doctor, options, variant), options, results)
+    return [(program, [row[Tool.DOCTOR] for row in rows]) for program, rows in found]
 
-    def seeds(program: Program) -> range:
-        runs = options.right if program.is_right and options.right is not None else options.seeds
-        return range(options.first, options.first + runs)
 
+def _rows(
+    chosen: Sequence[Program],
+    how: str,
+    run: Callable[[Program, int], Row],
+    options: argparse.Namespace,
+    results: Results,
+) -> list[tuple[Program, list[Row]]]:
+    """What each program's runs give, one for each seed. `how`: names the runs among others of the program."""
+
+    def one(program: Program, seed: int) -> Row:
+        return results.of(f"{program.name} {how} {seed}", partial(run, program, seed))
+
+    def runs(program: Program) -> int:
+        return int(options.right if program.is_right and options.right is not None else options.seeds)
+
+    # One seed of all, then the next: what was cut off has whole seeds.
+    most = max(map(runs, chosen), default=0)
+    wanted = [(it, seed) for seed in range(most) for it in chosen if seed < runs(it)]
     pool = ThreadPoolExecutor(options.jobs)
     try:
-        begun = [(it, [pool.submit(one, it, seed) for seed in seeds(it)]) for it in chosen]
-        return [(it, [each.result() for each in them]) for it, them in begun]
+        begun = [(program, pool.submit(one, program, options.first + seed)) for program, seed in wanted]
+        return [(it, [row.result() for program, row in begun if program is it]) for it in chosen]
     finally:
         # Those that have begun end their jobs.
         pool.shutdown(cancel_futures=True)
@@ -133,7 +144,7 @@ def _table(scores: Sequence[tuple[Program, list[Score]]]) -> str:
     return "\n".join(lines)
 
 
-def _one(program: Program, seed: int, variant: Variant, options: argparse.Namespace) -> dict[str, Score]:
+def _score_of_doctor(options: argparse.Namespace, variant: Variant, program: Program, seed: int) -> Row:
     bundle = None
     if options.bundles is not None and variant not in (Variant.GANG, Variant.ATTACHED):
         options.bundles.mkdir(parents=True, exist_ok=True)

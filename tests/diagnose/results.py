@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.diagnose.score import Score
 
-_Row = dict[str, Score]
+Row = dict[str, Score]
 """By who was scored."""
 
 
@@ -20,13 +20,13 @@ class Results:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._known: dict[str, _Row] = {}
+        self._known: dict[str, Row] = {}
         if path is not None and path.exists():
             for line in path.read_text().splitlines():
                 name, row = json.loads(line)
                 self._known[name] = {who: Score(**it) for who, it in row.items()}
 
-    def of(self, name: str, run: Callable[[], _Row]) -> _Row:
+    def of(self, name: str, run: Callable[[], Row]) -> Row:
         """What the file has of a run; else what it gives now."""
         if name not in self._known:
             row = run()

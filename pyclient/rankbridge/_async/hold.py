@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from rankbridge._plan.breakpoints import ParsedBreakpoint
 from rankbridge._plan.calls import Call
+from rankbridge._plan.catch_up import CatchUp
 from rankbridge._plan.events import Said
 from rankbridge._plan.holding import (
     MAX_ELEMENTS,
@@ -23,10 +24,8 @@ from rankbridge._plan.holding import (
     differ_at,
     input_at,
     inspect,
-    is_one_call,
     list_held,
     release,
-    those_behind,
 )
 from rankbridge._plan.operations import Scope
 from rankbridge._transport.aio.channels import AsyncChannels
@@ -149,7 +148,7 @@ class AsyncHold:
         Raises:
             DeadlineExceededError: They were not in time; says which were held.
         """
-        until = time.monotonic() + timeout
+        until, catch_up = time.monotonic() + timeout, CatchUp(self.ranks)
         while True:
             try:
                 held = await self.wait(timeout=min(_SETTLE_S, max(0.0, until - time.monotonic())))
@@ -157,9 +156,9 @@ class AsyncHold:
                 if time.monotonic() > until:
                     raise
                 held = self._calls()
-            if len({it.rank for it in held}) == len(self.ranks) and is_one_call(held):
+            if catch_up.is_reached(held):
                 return held
-            await self._release(those_behind(held), "step", "")
+            await self._release(catch_up.behind(held), "step", "")
 
     async def changed(self, *, timeout: float) -> list[HeldCall]:
         """Waits until a call is held, or was let go, at most so many seconds. Gives the calls that are held."""

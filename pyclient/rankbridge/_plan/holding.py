@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -246,20 +245,6 @@ def _inspection(it: pb.Inspection) -> Inspection:
 def _input(it: pb.InputSummary) -> HeldInput:
     elements = tensor_from_wire(it.slice) if it.HasField("slice") else None
     return HeldInput(**fields_of(HeldInput, it), slice=elements)
-
-
-def is_one_call(held: Sequence[HeldCall]) -> bool:
-    """Tells whether ranks are held at the same call of one group."""
-    return len({(it.group, it.operation, it.number, it.caller) for it in held}) == 1
-
-
-def those_behind(held: Sequence[HeldCall]) -> list[HeldCall]:
-    """Gives the calls of ranks that are not as far as others: of each group those with the lowest number."""
-    least: dict[tuple[str, str], int] = {}
-    for it in held:
-        group = it.caller, it.group
-        least[group] = min(it.number, least.get(group, it.number))
-    return [it for it in held if it.number == least[it.caller, it.group]]
 
 
 def input_at(inspection: Inspection, place: int) -> HeldInput:
