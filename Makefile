@@ -54,7 +54,7 @@ SEEDS ?= 10
 
 diagnose: setup ## Faults of jobs and gangs as programs, SEEDS=10 runs of each: how right `rankbridge doctor` is, to docs/doctor.md
 	@.venv/bin/python -m tests.diagnose --seeds $(SEEDS) --write docs/doctor.md
-	@.venv/bin/python -m tests.diagnose --rivals --seeds 2 --write docs/doctor.md
+	@.venv/bin/python -m tests.diagnose --rivals --seeds $(SEEDS) --write docs/doctor.md
 
 score: setup ## Labelled faulty and correct cases on real gangs, by SEED: how right errors are, to docs/score.md
 	@.venv/bin/python -m tests.score $(if $(SEED),--seed $(SEED)) --write docs/score.md

@@ -20,7 +20,7 @@ from tests.diagnose.plan import Plan
 from tests.diagnose.programs import programs
 from tests.diagnose.recorded import anonymous, name
 from tests.diagnose.results import Results, Row
-from tests.diagnose.rivals.run import ask_each
+from tests.diagnose.rivals.run import Answer, judge, listen
 from tests.diagnose.rivals.table import tables
 from tests.diagnose.rivals.tools import Tool, in_favour
 from tests.diagnose.run import diagnose
@@ -57,6 +57,9 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--show", action="store_true", help="print every verdict")
     options = parser.parse_args(arguments)
+    known_names = {it for variant in Variant for it in programs(variant)}
+    if unknown := sorted({*options.names} - known_names):
+        parser.error(f"no such program: {', '.join(unknown)}; there are {', '.join(sorted(known_names))}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = Results(options.results)
     if options.rivals:
@@ -77,19 +80,37 @@ def main(arguments: list[str]) -> int:
 
 def _rivals(options: argparse.Namespace, results: Results) -> None:
     chosen = [faults.PROGRAMS[it] for it in options.names or faults.PROGRAMS]
-    found = _rows(chosen, "rivals", partial(_scores_of_rivals, options), options, results)
+    # One after the other: jobs that are listened to compute for as long as nothing stands still.
+    listened, judged = (
+        _rows(chosen, f"rivals {it.__name__}", partial(_scores_of_rivals, options, it), options, results)
+        for it in (listen, judge)
+    )
     text = tables(
-        [(it, [{Tool(name): one for name, one in row.items()} for row in rows]) for it, rows in found]
+        [
+            (
+                program,
+                [
+                    {Tool(name): it for name, it in {**a, **b}.items()}
+                    for a, b in zip(one, other, strict=True)
+                ],
+            )
+            for (program, one), (_, other) in zip(listened, judged, strict=True)
+        ]
     )
     print(text)
     if options.write is not None:
         _insert(options.write, "rivals", text)
 
 
-def _scores_of_rivals(options: argparse.Namespace, program: Program, seed: int) -> Row:
+def _scores_of_rivals(
+    options: argparse.Namespace,
+    ask: Callable[[Program, int], dict[Tool, Answer]],
+    program: Program,
+    seed: int,
+) -> Row:
     plan = Plan.drawn(program.name, seed)
     bare = replace(program, conditions=frozenset())
-    answers = ask_each(program, seed)
+    answers = ask(program, seed)
     for tool, it in answers.items():
         blamed = sorted(it.said.blamed)
         print(f"{program.name} seed {seed} {tool}: {it.said.kind} {blamed} {it.seconds:.2f} s", flush=True)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.diagnose.faults import Program
@@ -60,13 +60,15 @@ def torchrun(
 
 def _end(job: subprocess.Popen[bytes]) -> None:
     """Ends the job at once: its ranks are stuck, and would keep torchrun waiting. They are of torchrun's sessions."""
-    pids = descendants(job.pid)
-    for pid in (job.pid, *pids):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    kill(job.pid, *descendants(job.pid))
     job.wait()
+
+
+def kill(*pids: int) -> None:
+    """Ends processes of which some may have ended."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def descendants(pid: int) -> list[int]:

@@ -7,11 +7,11 @@ import random
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.diagnose.faults import Program
 from tests.diagnose.gang.running import gang
@@ -24,6 +24,15 @@ START_S = 90.0
 MACHINE = Machine()
 ENDS_S = 8.0
 """Within which torchrun ends a job of which a rank has failed."""
+
+
+class Job(Protocol):
+    """A process that has started the ranks, as subprocess has it."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -51,28 +60,21 @@ def diagnose(program: Program, seed: int, variant: Variant, bundle: Path | None 
                 until_it_has_begun(program, plan, folder, job)
             time.sleep(later(program, seed))
             with MACHINE.judging():
-                return ask(program, variant, folder, job, bundle)
+                return ask(_of(program, variant, folder, job), bundle)
 
 
-def ask(
-    program: Program,
-    variant: Variant,
-    folder: Path,
-    job: subprocess.Popen[bytes],
-    bundle: Path | None = None,
-) -> Outcome:
-    """Has the doctor judge."""
-    asked = _of(program, variant, folder, job)
+def ask(asked: Sequence[str], bundle: Path | None = None) -> Outcome:
+    """Has the doctor judge. `asked`: what the command is asked of."""
     kept = [] if bundle is None else ["--bundle", str(bundle)]
     began = time.monotonic()
     answer = _doctor([*asked, "--json", *kept])
     seconds = time.monotonic() - began
     if answer.returncode not in (0, 1, 3):
-        raise RuntimeError(f"{program.name}: doctor ended with {answer.returncode}: {answer.stderr}")
+        raise RuntimeError(f"doctor {asked} ended with {answer.returncode}: {answer.stderr}")
     return Outcome(json.loads(answer.stdout), seconds)
 
 
-def _of(program: Program, variant: Variant, folder: Path, job: subprocess.Popen[bytes]) -> list[str]:
+def _of(program: Program, variant: Variant, folder: Path, job: Job) -> list[str]:
     """What the doctor is asked of."""
     endpoints = folder / "endpoints.json"
     # A job that does not begin has no sidecars.
@@ -86,7 +88,7 @@ def _doctor(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def until_it_has_begun(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[bytes]) -> None:
+def until_it_has_begun(program: Program, plan: Plan, folder: Path, job: Job) -> None:
     """Waits until the fault is there."""
     if program.ends:
         wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())

@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang
-from rankbridge.errors import GangError, NotAllowedError, RankBridgeError
+from rankbridge.errors import DeadlineExceededError, GangError, NotAllowedError, RankBridgeError
 from rankbridge.v1 import rank_service_pb2, rank_service_pb2_grpc
 
 SIZE = 2
@@ -55,8 +55,11 @@ def is_refusal(error: RankBridgeError) -> bool:
 
 
 def is_healthy(gang: Gang) -> bool:
-    """A verdict waits 2 s for a rank; on a busy machine one may be later."""
-    return gang.diagnose().is_healthy
+    """A verdict waits 2 s for a rank; on a busy machine one may be later, or all."""
+    try:
+        return gang.diagnose().is_healthy
+    except DeadlineExceededError:
+        return False
 
 
 def test_an_observer_sees_all(running: RunningGang, observer: Gang) -> None:

@@ -6,12 +6,10 @@ import http.client
 import json
 import pickle
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +18,19 @@ from tests.diagnose.faults import Program
 from tests.diagnose.jobs import torchrun
 from tests.diagnose.plan import SIZE, Plan, marker
 from tests.diagnose.rivals import inside
+from tests.diagnose.rivals.forked import forked, torchfrtrace
 from tests.diagnose.rivals.tools import TIMEOUT_S, Tool, words_of_job, words_of_torchfrtrace
-from tests.diagnose.run import ask, later, until_it_has_begun, wait_for
+from tests.diagnose.run import MACHINE, Job, ask, later, until_it_has_begun, wait_for
 from tests.diagnose.said import Said
 from tests.diagnose.variants import Variant
 
 from rankbridge_server.doctor.verdict import Kind
+from rankbridge_server.job.watch import DIRECTORY
 
 LISTEN_S = 2 * TIMEOUT_S + 2.0
 """After the fault has begun."""
 SETTLE_S = 1.5
 """After the first words: others may say more."""
-_FRTRACE = "from torch.distributed.flight_recorder.fr_trace import main; main()"
 
 
 @dataclass(frozen=True)
@@ -43,33 +42,27 @@ class Answer:
     output: str
 
 
-def ask_each(program: Program, seed: int) -> dict[Tool, Answer]:
-    """Runs the program with each tool."""
-    plan = Plan.drawn(program.name, seed)
+def listen(program: Program, seed: int) -> dict[Tool, Answer]:
+    """Runs the program with each tool that speaks in the job's output."""
     return {
-        Tool.DETAIL: _by_output(program, plan, seed, {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
-        Tool.MONITORED_BARRIER: _by_output(program, plan, seed, {inside.BARRIER: "1"}),
-        **_by_dumps(program, plan, seed),
+        Tool.DETAIL: _by_output(program, seed, {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
+        Tool.MONITORED_BARRIER: _by_output(program, seed, {inside.BARRIER: "1"}),
     }
 
 
-def _by_output(program: Program, plan: Plan, seed: int, settings: Mapping[str, str]) -> Answer:
+def _by_output(program: Program, seed: int, settings: Mapping[str, str]) -> Answer:
     """Until the fault has lasted for some time, or it was long enough right."""
+    plan = Plan.drawn(program.name, seed)
     with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
         folder = Path(name)
-        given = {inside.TIMEOUT: str(TIMEOUT_S), **settings}
-        with torchrun(program, seed, folder, Variant.UNPREPARED, given) as job:
-            return _listened(program, plan, folder, job)
+        with forked(program, seed, folder, {inside.TIMEOUT: str(TIMEOUT_S), **settings}) as job:
+            wanted = range(100, 100 + SIZE) if program.is_right else [plan.victim]
+            markers = [marker(folder, it) for it in wanted]
+            wait_for(lambda: all(it.exists() for it in markers) or job.poll() is not None)
+            return _listened(folder)
 
 
-def _listened(program: Program, plan: Plan, folder: Path, job: subprocess.Popen[bytes]) -> Answer:
-    wanted = range(100, 100 + SIZE) if program.is_right else [plan.victim]
-    markers = [marker(folder, it) for it in wanted]
-    deadline = time.monotonic() + 90.0
-    while not all(it.exists() for it in markers) and job.poll() is None:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{program.name} has not begun")
-        time.sleep(0.02)
+def _listened(folder: Path) -> Answer:
     began = time.monotonic()
     heard: float | None = None
     while time.monotonic() < min(began + LISTEN_S, (heard or began + LISTEN_S) + SETTLE_S):
@@ -85,24 +78,40 @@ def _output(folder: Path) -> str:
     return (folder / "output").read_text(errors="replace")
 
 
-def _by_dumps(program: Program, plan: Plan, seed: int) -> dict[Tool, Answer]:
-    """The same run, judged by torch's tool and by the doctor."""
-    with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name:
+def judge(program: Program, seed: int) -> dict[Tool, Answer]:
+    """Runs the program once; torch's tool judges it by its dumps, and the doctor."""
+    plan = Plan.drawn(program.name, seed)
+    with tempfile.TemporaryDirectory(prefix="rankbridge-diagnose-") as name, ExitStack() as stack:
         folder = Path(name)
         dumps = folder / "dumps"
         dumps.mkdir()
-        with torchrun(program, seed, folder, Variant.WATCHED, {inside.SERVER: "1"}) as job:
+        with MACHINE.beginning():
+            job = stack.enter_context(_watched(program, seed, folder))
             if program.ends:
                 # What ends the job takes the recorder along.
                 wait_for(lambda: job.poll() is not None or marker(folder, plan.victim).exists())
                 _write_dumps(folder, dumps)
             until_it_has_begun(program, plan, folder, job)
-            time.sleep(later(program, seed))
+        time.sleep(later(program, seed))
+        with MACHINE.judging():
             if not program.ends:
                 _write_dumps(folder, dumps)
-            asked = ask(program, Variant.WATCHED, folder, job)
-        doctor = Answer(Said.by_doctor(asked.verdict), asked.seconds, asked.text)
+            asked = ask([str(folder / "record" if _has_record(program) else job.pid)])
+            doctor = Answer(Said.by_doctor(asked.verdict), asked.seconds, asked.text)
         return {Tool.TORCHFRTRACE: _judged(dumps), Tool.DOCTOR: doctor}
+
+
+def _has_record(program: Program) -> bool:
+    """Whether its ranks come to a first call."""
+    return Kind.RENDEZVOUS not in program.kinds
+
+
+def _watched(program: Program, seed: int, folder: Path) -> AbstractContextManager[Job]:
+    if not _has_record(program):
+        # Then a rank is known only by the variables that torchrun starts it with.
+        return torchrun(program, seed, folder, Variant.WATCHED, {inside.SERVER: "1"})
+    (folder / "record").mkdir()
+    return forked(program, seed, folder, {inside.SERVER: "1", DIRECTORY: str(folder / "record")})
 
 
 def _write_dumps(folder: Path, dumps: Path) -> None:
@@ -116,11 +125,9 @@ def _judged(dumps: Path) -> Answer:
     found = len(list(dumps.iterdir()))
     if not found:
         return Answer(Said(Kind.HEALTHY, detected=False), 0.0, "no rank had a dump")
-    command = [sys.executable, "-c", _FRTRACE, str(dumps), "-p", "rank_"]
-    command += ["--allow-incomplete-ranks"] if found < SIZE else []
+    incomplete = ["--allow-incomplete-ranks"] if found < SIZE else []
     began = time.monotonic()
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    output = answer.stdout + answer.stderr
+    output = torchfrtrace([str(dumps), "-p", "rank_", *incomplete], dumps.with_name("torchfrtrace"))
     return Answer(words_of_torchfrtrace(output, SIZE), time.monotonic() - began, output)
 
 

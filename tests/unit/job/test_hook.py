@@ -54,6 +54,33 @@ def test_a_group_has_the_name_that_its_script_gave_it_or_that_of_torch(group: No
     assert seen == ["world", f"group_{plain.group_name}", "dp"]
 
 
+NUMBERS: list[tuple[Any, int]] = [
+    (dist.ReduceOp.SUM, 0),
+    (dist.ReduceOp.PRODUCT, 2),
+    (dist.ReduceOp.MIN, 3),
+    (dist.ReduceOp.MAX, 4),
+    (dist.ReduceOp.BOR, 6),
+    (dist.ReduceOp(dist.ReduceOp.MAX), 4),
+]
+
+
+def test_group_and_op_are_those_of_the_call_whoever_makes_it(group: None) -> None:
+    seen: list[tuple[str, str, int]] = []
+    hook.call_before(lambda call: seen.append((call.kind, call.group, call.op)))
+    groups: list[tuple[str, Any]] = [("world", None), ("dp", dist.new_group([0], group_desc="dp"))]
+    for name, it in groups:
+        raw = it or dist.distributed_c10d._get_default_group()
+        for op, number in NUMBERS:
+            tensor = torch.ones(1, dtype=torch.int64)
+            dist.all_reduce(tensor, op, group=it)
+            dist.reduce(tensor, 0, op, group=it)
+            dist.reduce_scatter(torch.ones_like(tensor), [tensor], op, group=it)
+            raw.allreduce([tensor], op).wait()
+            kinds = ("all_reduce", "reduce", "reduce_scatter", "all_reduce")
+            assert seen == [(kind, name, number) for kind in kinds]
+            seen.clear()
+
+
 def test_every_collective_of_this_torch_is_seen() -> None:
     operators = {it for it in torch._C._dispatch_get_all_op_names() if it.startswith("c10d::")}
     # No rank waits for another in that.

@@ -11,7 +11,7 @@ import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from .coordinator_call import CoordinatorCalls, RingCalls
@@ -167,17 +167,24 @@ def _hook(
     # `operator.redispatch` is this, with a frame of its own.
     unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
     receive = torch.ops.c10d.recv_.default
-    blocking = inspect.unwrap(getattr(torch.distributed, kind)).__code__ if kind in POSTS else None
+    blocking = _code(torch, kind) if kind in POSTS else None
+    # Arguments have group and op in boxes, and opening them takes 6 us. Torch's function has them in variables.
+    function = None if op_at is None else _code(torch, kind)
+    ops = torch.distributed.ReduceOp
+    op_numbers = {id(it): int(it) for it in vars(ops).values() if isinstance(it, ops.RedOpType)}
     by_id, described, to_wait_for = recorder.by_id, recorder.tensors, recorder.to_wait_for
 
     def op_of(args: tuple[Any, ...]) -> int:
         # As `.op()`, without the search for an attribute of Python's.
         return -1 if op_at is None else int(args[op_at]._get_method("op")())
 
+    def listed(group: Any) -> KnownGroup | None:
+        known = by_id.get(id(group))
+        return known if known is not None and known.is_of() is group else None
+
     def group_of(args: tuple[Any, ...]) -> KnownGroup:
         group = unbox(args[group_at])
-        known = by_id.get(id(group))
-        return known if known is not None and known.is_of() is group else recorder.group(group)
+        return listed(group) or recorder.group(group)
 
     def see(args: tuple[Any, ...]) -> _Seen:
         # Groups and lines are written into the record when they are first seen: it must be there.
@@ -186,7 +193,11 @@ def _hook(
         # A thread of C++ alone has no frame but the hook's. That one, if its own call kept it, would keep tensors until
         # garbage is collected.
         frame = caller(1).f_back
-        return group_of(args), op_of(args), recorder.site(frame), frame
+        if function is None or frame is None or frame.f_code is not function:
+            return group_of(args), op_of(args), recorder.site(frame), frame
+        variables = frame.f_locals
+        group, op = listed(variables.get("group")), op_numbers.get(id(variables.get("op")))
+        return group or group_of(args), op_of(args) if op is None else op, recorder.site(frame), frame
 
     def look(args: tuple[Any, ...], seen: _Seen) -> NextCall:
         group, op, site, frame = seen
@@ -275,6 +286,12 @@ def _hook(
         return result
 
     return hook
+
+
+def _code(torch: Any, kind: str) -> CodeType | None:
+    """That of torch.distributed's function of this name; None: it has none."""
+    function = getattr(torch.distributed, kind, None)
+    return inspect.unwrap(function).__code__ if isinstance(function, FunctionType) else None
 
 
 def _is_called_by(frame: FrameType | None, code: CodeType) -> bool:
