@@ -1,6 +1,7 @@
 """What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
 
-Both in turn in one run, block by block: the hook is installed and taken back in the same processes. Torch's backend
+Between the two is a hook of torch's dispatcher that only goes on: what any hook in Python adds. All in turn in one run,
+block by block: hooks are installed and taken back in the same processes. Torch's backend
 `fake` has no threads: a call's CPU time is its own, and steady. On Gloo a call wakes a thread and waits for it, after
 which the rank's caches are cold, more or less by the state of the machine. Shown is the block that a quarter of all are
 faster than. With `--record-calls` it is what the record of a gang's rank adds, in place of the watch.
@@ -22,6 +23,8 @@ from typing import Any
 from bench.native_rank import free_port
 
 _WARM_UP = 20
+Times = dict[tuple[str, str], list[tuple[float, float]]]
+"""By call and way, for each block: CPU and wall time of one call, in seconds."""
 
 
 def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Connection) -> None:
@@ -60,6 +63,11 @@ def _in_turn(
 
     from rankbridge_server.job.watch.hook import remove
 
+    ways: dict[str, tuple[Callable[[], object], Callable[[], None]]] = {
+        "bare": (lambda: None, lambda: None),
+        "empty": _empty_hook(torch),
+        "watched": (begin, remove),
+    }
     torch.set_num_threads(1)
     if size:
         address = f"tcp://127.0.0.1:{port}"
@@ -72,18 +80,35 @@ def _in_turn(
         "broadcast": lambda: dist.broadcast(tensor, 0),
         "barrier": lambda: dist.barrier(),
     }
-    times: dict[tuple[str, bool], list[tuple[float, float]]] = {}
-    for block in range(2 * blocks):
-        watched = bool(block % 2)
-        if watched:
-            begin()
-        for name, call in kinds.items():
-            _timed(call, _WARM_UP)
-            times.setdefault((name, watched), []).append(_timed(call, calls))
-        if watched:
-            remove()
+    times: Times = {}
+    for _ in range(blocks):
+        for way, (install, undo) in ways.items():
+            install()
+            for name, call in kinds.items():
+                _timed(call, _WARM_UP)
+                times.setdefault((name, way), []).append(_timed(call, calls))
+            undo()
     report.send(times)
     dist.destroy_process_group()
+
+
+def _empty_hook(torch: Any) -> tuple[Callable[[], None], Callable[[], None]]:
+    """What installs it at the operators of these calls, and what takes it back."""
+    key = torch._C.DispatchKey.BackendSelect
+    installed: list[Any] = []
+
+    def install() -> None:
+        library = torch.library.Library("c10d", "IMPL")
+        for name in ("allreduce_", "broadcast_", "barrier"):
+            go_on = getattr(torch.ops.c10d, name).default._handle.redispatch_boxed
+
+            def hook(keys: Any, *arguments: Any, go_on: Any = go_on) -> Any:
+                return go_on(keys.remove(key), *arguments)
+
+            library.impl(name, hook, "BackendSelect", with_keyset=True)
+        installed.append(library)
+
+    return install, lambda: installed.pop()._destroy()
 
 
 def _timed(call: Callable[[], Any], calls: int) -> tuple[float, float]:
@@ -130,20 +155,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     target = recorded if options.record_calls else rank
-    print("| ranks | call | CPU us, bare | watched | added | wall us, bare | watched |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| ranks | call | CPU us, bare | empty hook | watched | added | wall us, bare | watched |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for size in options.sizes:
-        times: dict[tuple[str, bool], list[tuple[float, float]]] = measured(
-            target, size, options.blocks, options.calls
-        )
+        times: Times = measured(target, size, options.blocks, options.calls)
         for name in dict.fromkeys(name for name, _ in times):
-            bare, watched = (
-                [statistics.quantiles(it)[0] * 1e6 for it in zip(*times[name, on], strict=True)]
-                for on in (False, True)
+            bare, empty, watched = (
+                [statistics.quantiles(it)[0] * 1e6 for it in zip(*times[name, way], strict=True)]
+                for way in ("bare", "empty", "watched")
             )
             print(
-                f"| {size or '1, `fake`'} | {name} | {bare[0]:.1f} | {watched[0]:.1f} | {watched[0] - bare[0]:.1f} "
-                f"| {bare[1]:.0f} | {watched[1]:.0f} |"
+                f"| {size or '1, `fake`'} | {name} | {bare[0]:.1f} | {empty[0]:.1f} | {watched[0]:.1f} "
+                f"| {watched[0] - bare[0]:.1f} | {bare[1]:.0f} | {watched[1]:.0f} |"
             )
 
 
