@@ -122,14 +122,14 @@ def measured(target: Callable[..., None], size: int, blocks: int, calls: int) ->
     """What rank 0 of so many ranks has reported, which run `target` as they run `rank`. 0: one, without Gloo."""
     context = multiprocessing.get_context("spawn")
     port = free_port()
-    mine, theirs = context.Pipe(duplex=False)
+    pipes = [context.Pipe(duplex=False) for _ in range(max(size, 1))]
     ranks = [
-        context.Process(target=target, args=(it, size, port, blocks, calls, theirs))
-        for it in range(max(size, 1))
+        context.Process(target=target, args=(number, size, port, blocks, calls, theirs))
+        for number, (_, theirs) in enumerate(pipes)
     ]
     for it in ranks:
         it.start()
-    found = [mine.recv() for _ in ranks]
+    found = [mine.recv() for mine, _ in pipes]
     for it in ranks:
         it.join()
     return found[0]

@@ -55,28 +55,33 @@ def test_the_fault_is_named_and_nobody_is_blamed_falsely(program: Program, varia
 
 
 SPAWNING = """
-import sys, time
+import os, subprocess, sys, time
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-def rank(number, store):
+def rank(number, store, what):
+    os.environ.update(RANK=str(number), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
     dist.init_process_group("gloo", f"file://{store}", rank=number, world_size=3)
     for step in range(100):
         if number == 1 and step == 5:
             print("asleep", flush=True)
-            time.sleep(1000)
+            if what == "asleep":
+                time.sleep(1000)
+            subprocess.run(["sleep", "1000"])
         dist.barrier()
 
 if __name__ == "__main__":
-    mp.spawn(rank, (sys.argv[1],), nprocs=3)
+    mp.spawn(rank, (sys.argv[1], sys.argv[2]), nprocs=3)
 """
 
 
 @pytest.mark.sampled
-def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["asleep", "waiting_for_child"])
+def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path, what: str) -> None:
+    """A child has the variables that its rank has set in itself, and is none."""
     script = tmp_path / "spawning.py"
     script.write_text(SPAWNING)
-    command = [sys.executable, str(script), str(tmp_path / "store")]
+    command = [sys.executable, str(script), str(tmp_path / "store"), what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout is not None
@@ -100,6 +105,7 @@ def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path) -> No
                     os.kill(pid, signal.SIGKILL)
     assert (verdict["kind"], [it["rank"] for it in verdict["culprits"]]) == ("never_called", [1])
     assert (verdict["call"], verdict["world_size"]) == ("barrier world#6", 3)
+    assert verdict["culprits"][0]["condition"] == what
 
 
 def test_a_process_that_is_no_rank_is_refused() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import rings
+
 _BY_TORCHRUN = "TORCHELASTIC_RUN_ID"
 _JOB = ("MASTER_ADDR", "MASTER_PORT", _BY_TORCHRUN)
 _SHOWN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", *_JOB, "TORCHELASTIC_RESTART_COUNT")
@@ -44,8 +46,10 @@ def find(pids: Sequence[int] = (), *, by_torchrun: bool = False) -> list[Found]:
     loaded torch counts as one, and of a single process also those beside it, if it was started by one that has.
     Raises NoJob.
     """
-    candidates = [it for it in _candidates() if not by_torchrun or _BY_TORCHRUN in it.environment]
     parents = {it: _parent(it) for it in _pids()}
+    named = [it for it in _candidates() if not by_torchrun or _BY_TORCHRUN in it.environment]
+    is_named = {it.pid for it in named}
+    candidates = [it for it in named if not _is_of_a_rank(it, is_named, parents)]
     ranks = list(_outermost(candidates, parents))
     if pids:
         wanted: set[tuple[str, ...]] = set()
@@ -109,6 +113,22 @@ def _environment(pid: int) -> dict[str, str]:
         return {}
     pairs = (it.partition("=") for it in raw.split("\0"))
     return {name: value for name, _, value in pairs}
+
+
+def _is_of_a_rank(it: Found, is_named: set[int], parents: Mapping[int, int]) -> bool:
+    """Whether a rank has started it, and has given it what multiprocessing's ranks write into their own environment.
+
+    Such a rank's own environment does not name it in /proc, as a launcher's does not.
+    """
+    for pid in _ancestors(it.pid, parents):
+        if pid in is_named:
+            return False
+        if rings.of_process(pid) is not None:
+            return True
+        is_started = _has_torch(pid) and _has_torch(parents.get(pid, 0))
+        if is_started and _BY_TORCHRUN not in it.environment and not _has_torch(it.pid):
+            return True
+    return False
 
 
 def _outermost(candidates: Sequence[Found], parents: Mapping[int, int]) -> Iterable[Found]:
