@@ -123,12 +123,22 @@ def _is_of_a_rank(it: Found, is_named: set[int], parents: Mapping[int, int]) -> 
     for pid in _ancestors(it.pid, parents):
         if pid in is_named:
             return False
-        if rings.of_process(pid) is not None:
+        if _records_as(it, pid):
             return True
         is_started = _has_torch(pid) and _has_torch(parents.get(pid, 0))
         if is_started and _BY_TORCHRUN not in it.environment and not _has_torch(it.pid):
             return True
     return False
+
+
+def _records_as(it: Found, pid: int) -> bool:
+    """Whether a process has a record as the rank that another one's environment names."""
+    path = rings.of_process(pid)
+    try:
+        record = None if path is None else rings.read(path, most=1)
+    except (OSError, rings.BadRing):
+        return False
+    return record is not None and (record.rank, record.world_size) == (it.rank, it.world_size)
 
 
 def _outermost(candidates: Sequence[Found], parents: Mapping[int, int]) -> Iterable[Found]:
