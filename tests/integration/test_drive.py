@@ -326,6 +326,7 @@ def test_a_reader_that_stops_stops_the_driver_which_takes_no_more() -> None:
         sender.join()
 
 
+@pytest.mark.sampled
 def test_a_gang_ends_with_a_driver_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKBRIDGE_COMMAND", RANKBRIDGE)
     with piped() as process:

@@ -58,6 +58,7 @@ def call_everything(gang: Gang) -> None:
     gang.barrier()
 
 
+@pytest.mark.sampled
 def test_torchs_tool_says_of_a_healthy_gang_nothing_and_of_others_what_is_wrong(
     running: RunningGang, tmp_path: Path
 ) -> None:

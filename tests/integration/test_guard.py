@@ -202,6 +202,7 @@ def test_calls_fare_alike_whether_they_enter_gloo_or_travel_with_their_announcem
             ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("what", "code"),
     [("sender_gone", "PEER_MISSING"), ("sender_killed", "PEER_LOST"), ("receiver_killed", "PEER_LOST")],

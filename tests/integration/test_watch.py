@@ -276,6 +276,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["return", "raise", "exit"])
 @pytest.mark.parametrize("method", ["spawn", "fork", "Process"])
 def test_ranks_that_multiprocessing_starts_are_recorded_with_their_ends(

@@ -57,6 +57,7 @@ def test_a_difference_is_found(tree: Path, path: str, old: str, new: str, words:
         lock.check(tree)
 
 
+@pytest.mark.sampled
 def test_locks_are_written_from_what_an_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = make_wheel(tmp_path / "files", "torch", "2.13.0", needs=["probe", "accelerated>=1,<9"])
     probe = make_wheel(tmp_path / "files", "probe", "1.0")
