@@ -7,6 +7,7 @@ import socket
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from . import rings
@@ -48,8 +49,8 @@ def find(pids: Sequence[int] = (), *, by_torchrun: bool = False) -> list[Found]:
     """
     parents = {it: _parent(it) for it in _pids()}
     named = [it for it in _candidates() if not by_torchrun or _BY_TORCHRUN in it.environment]
-    is_named = {it.pid for it in named}
-    candidates = [it for it in named if not _is_of_a_rank(it, is_named, parents)]
+    starters = _Starters(named, parents)
+    candidates = [it for it in named if not starters.have_a_rank(it)]
     ranks = list(_outermost(candidates, parents))
     if pids:
         wanted: set[tuple[str, ...]] = set()
@@ -115,30 +116,39 @@ def _environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _is_of_a_rank(it: Found, is_named: set[int], parents: Mapping[int, int]) -> bool:
-    """Whether a rank has started it, and has given it what multiprocessing's ranks write into their own environment.
+class _Starters:
+    """What is known of processes that have started others, each of which may have started many."""
 
-    Such a rank's own environment does not name it in /proc, as a launcher's does not.
-    """
-    for pid in _ancestors(it.pid, parents):
-        if pid in is_named:
-            return False
-        if _records_as(it, pid):
-            return True
-        is_started = _has_torch(pid) and _has_torch(parents.get(pid, 0))
-        if is_started and _BY_TORCHRUN not in it.environment and not _has_torch(it.pid):
-            return True
-    return False
+    def __init__(self, named: Iterable[Found], parents: Mapping[int, int]) -> None:
+        self._named = {it.pid for it in named}
+        self._parents = parents
+        self._has_torch = cache(_has_torch)
+        self._recorded = cache(_recorded)
+
+    def have_a_rank(self, it: Found) -> bool:
+        """Whether one of them is the rank, and has given this one what it has written into its own environment.
+
+        Such a rank's environment does not name it in /proc, as a launcher's does not.
+        """
+        for pid in _ancestors(it.pid, self._parents):
+            if pid in self._named:
+                return False
+            if self._recorded(pid) == (it.rank, it.world_size):
+                return True
+            is_started = self._has_torch(pid) and self._has_torch(self._parents.get(pid, 0))
+            if is_started and _BY_TORCHRUN not in it.environment and not _has_torch(it.pid):
+                return True
+        return False
 
 
-def _records_as(it: Found, pid: int) -> bool:
-    """Whether a process has a record as the rank that another one's environment names."""
+def _recorded(pid: int) -> tuple[int, int] | None:
+    """As which rank of how many a process records its calls; None: it does not."""
     path = rings.of_process(pid)
     try:
         record = None if path is None else rings.read(path, most=1)
     except (OSError, rings.BadRing):
-        return False
-    return record is not None and (record.rank, record.world_size) == (it.rank, it.world_size)
+        return None
+    return None if record is None else (record.rank, record.world_size)
 
 
 def _outermost(candidates: Sequence[Found], parents: Mapping[int, int]) -> Iterable[Found]:
