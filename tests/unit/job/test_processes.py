@@ -31,6 +31,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         process.stdout.readline()
         return process.pid
 
+    # Other tests may have left a record in this process.
+    monkeypatch.setattr(processes, "_recorded", lambda pid: None)
     monkeypatch.setattr(processes, "_pids", lambda: [os.getpid(), *(it.pid for it in started)])
     yield run
     for it in started:
@@ -82,3 +84,12 @@ def test_a_process_that_is_no_rank_and_has_started_none_is_refused(start: Start)
     pid = start()
     with pytest.raises(NoJob, match=f"process {pid} is no rank"):
         find([pid])
+
+
+def test_what_a_rank_that_records_has_started_is_not_the_rank(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(**by_hand(1))
+    other = start(**by_hand(0))
+    monkeypatch.setattr(processes, "_recorded", {os.getpid(): (1, 2)}.get)
+    assert [it.pid for it in find()] == [other]
