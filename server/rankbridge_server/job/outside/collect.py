@@ -48,7 +48,7 @@ def collect(found: Sequence[Found], interval_s: float = INTERVAL_S, inject: bool
         second = list(pool.map(_see, found))
         interval = max(interval_s, time.monotonic() - began)
         at = time.time()
-        records = list(pool.map(lambda it: _record(it, _MOST_CALLS // len(found)), found))
+        records = list(pool.map(lambda it: rings.that_of_process(it.pid, _MOST_CALLS // len(found)), found))
         # A rank that records is not asked.
         asked = list(zip(second, records, strict=True))
         answers = list(pool.map(lambda it: _ask(it[0], inject and it[1] is None), asked))
@@ -94,14 +94,6 @@ def _see(found: Found) -> _Seen:
     return _Seen(
         found, seen, stacks.read(found.pid, seen.threads or {}) if seen.state not in (GONE, "Z") else Stacks()
     )
-
-
-def _record(found: Found, most: int) -> Record | None:
-    path = rings.of_process(found.pid)
-    try:
-        return None if path is None else rings.read(path, most)
-    except (OSError, rings.BadRing):
-        return None
 
 
 def _ask(seen: _Seen, inject: bool) -> Answer:

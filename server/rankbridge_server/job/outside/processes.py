@@ -143,11 +143,7 @@ class _Starters:
 
 def _recorded(pid: int) -> tuple[int, int] | None:
     """As which rank of how many a process records its calls; None: it does not."""
-    path = rings.of_process(pid)
-    try:
-        record = None if path is None else rings.read(path, most=1)
-    except (OSError, rings.BadRing):
-        return None
+    record = rings.that_of_process(pid, most=1)
     return None if record is None else (record.rank, record.world_size)
 
 

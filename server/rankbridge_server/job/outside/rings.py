@@ -74,6 +74,15 @@ def of_process(pid: int) -> Path | None:
     return None
 
 
+def that_of_process(pid: int, most: int = CAPACITY) -> Record | None:
+    """What a process records; None: nothing, or nothing that can be read."""
+    path = of_process(pid)
+    try:
+        return None if path is None else read(path, most)
+    except (OSError, BadRing):
+        return None
+
+
 def in_directory(directory: Path, most: int = CAPACITY) -> list[Record]:
     """The record of each rank that has one there: of several, that which was written last. Raises BadRing."""
     newest: dict[int, Record] = {}
