@@ -16,8 +16,9 @@ from rankbridge_server.doctor.contract_texts import frame_of
 from rankbridge_server.doctor.evidence import Frame
 from rankbridge_server.doctor.stacks import called_from
 from rankbridge_server.job.outside import rings
-from rankbridge_server.job.watch.recorder import Recorder, Site
+from rankbridge_server.job.watch.recorder import Recorder
 from rankbridge_server.job.watch.ring import NO_SHAPE, Ring
+from rankbridge_server.job.watch.sites import Site
 
 LIBRARY = """
 def gather(call):

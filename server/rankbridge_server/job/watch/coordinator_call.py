@@ -7,8 +7,9 @@ from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from .recorder import KnownGroup, Recorder, Site
+from .recorder import KnownGroup, Recorder
 from .ring import IS_WHOLE, KINDS, NO_SHAPE, ON_DEVICE
+from .sites import Site
 
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
 

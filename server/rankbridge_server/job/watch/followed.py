@@ -16,12 +16,13 @@ class Followed:
     """
 
     def __init__(self) -> None:
-        self._calls: dict[int, tuple[weakref.ref[Any], NextCall]] = {}
+        self.calls: dict[int, tuple[weakref.ref[Any], NextCall]] = {}
+        """By the identity of their works."""
         # By thread: the script has no reference yet, and without one torch makes another object of the same work.
         self._newest: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self.calls)
 
     def add(self, call: NextCall, result: Any) -> None:
         """Follows a call that has returned this to the dispatcher. One without work is over."""
@@ -33,7 +34,7 @@ class Followed:
         if work is None:
             call.over(None)
             return
-        key, calls = id(work), self._calls
+        key, calls = id(work), self.calls
         self._newest[get_ident()] = work
 
         def forget(_: object) -> None:
@@ -45,7 +46,7 @@ class Followed:
 
     def take(self, work: Any) -> NextCall | None:
         """The call that has given a work, which is not followed further. None: it is not followed."""
-        known = self._calls.pop(id(work), None)
+        known = self.calls.pop(id(work), None)
         if known is None:
             return None
         if self._newest.get(get_ident()) is work:
@@ -54,7 +55,7 @@ class Followed:
 
     def forget(self) -> None:
         """Follows none any more."""
-        for _, call in list(self._calls.values()):
+        for _, call in list(self.calls.values()):
             call.forgotten()
-        self._calls.clear()
+        self.calls.clear()
         self._newest.clear()

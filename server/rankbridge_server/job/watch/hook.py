@@ -5,47 +5,26 @@ It is recorded, and who asks for it may let it wait there, or change it.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any
 
 from .coordinator_call import CoordinatorCalls, RingCalls
 from .coordinators import Coordinators
+from .methods import MethodCalls
 from .next_call import INPUTS, NO_TENSORS, POSTS, Admit, Done, NextCall, stop_if_boxing
+from .operators import OPERATORS, code_of
 from .process_end import watch_end
-from .recorder import KnownGroup, Recorder, Site
-from .ring import IS_ASYNC, KINDS, NO_SHAPE, Ring
+from .recorder import KnownGroup, Recorder
+from .ring import KINDS, Ring
+from .sites import Site
 from .unseen import UnseenCalls
 from .waits import Waits
 
-_OPERATORS = {
-    "allreduce_": "all_reduce",
-    "broadcast_": "broadcast",
-    "reduce_": "reduce",
-    "allgather_": "all_gather",
-    "_allgather_base_": "all_gather_into_tensor",
-    "gather_": "gather",
-    "gather_into_tensor_": "gather_into_tensor",
-    "scatter_": "scatter",
-    "reduce_scatter_": "reduce_scatter",
-    "_reduce_scatter_base_": "reduce_scatter_tensor",
-    "alltoall_": "all_to_all",
-    "alltoall_base_": "all_to_all_single",
-    "barrier": "barrier",
-    "monitored_barrier_": "monitored_barrier",
-    "send": "send",
-    "recv_": "recv",
-    "recv_any_source_": "recv",
-    "allreduce_coalesced_": "all_reduce_coalesced",
-    "allgather_coalesced_": "all_gather_coalesced",
-    "allgather_into_tensor_coalesced_": "all_gather_into_tensor_coalesced",
-    "reduce_scatter_tensor_coalesced_": "reduce_scatter_tensor_coalesced",
-}
 _PEERS = ("dst", "src")
 _Seen = tuple[KnownGroup, int, Site, FrameType | None]
 """Of a call: its group, number of its reduce op or -1, the line that calls, and the frame that has called the hook."""
@@ -115,6 +94,8 @@ def remove() -> None:
     global _recorder, _coordinators
     if _coordinators is not None:
         _coordinators.end()
+    if _recorder is not None:
+        _recorder.is_hooked = False
     _recorder = _coordinators = None
     while _undo:
         _undo.pop()()
@@ -131,13 +112,15 @@ def _installed() -> Recorder:
     recorder = _recorder = Recorder(torch)
     library = torch.library.Library("c10d", "IMPL")  # type: ignore[no-untyped-call]
     key = torch._C.DispatchKey.BackendSelect
-    for name, kind in _OPERATORS.items():
+    for name, kind in OPERATORS.items():
         operator = getattr(torch.ops.c10d, name, None)
         if operator is not None:
             hook = _hook(torch, recorder, operator.default, kind, key, ProcessGroup)
             library.impl(name, hook, "BackendSelect", with_keyset=True)  # type: ignore[no-untyped-call]
-    if hasattr(ProcessGroup, "register_pre_hook"):
-        _undo.append(UnseenCalls(recorder, _hook.__code__.co_filename).end)
+    file = _hook.__code__.co_filename
+    # A backend that is entered at once does not call the hooks of a group, which torch has from 2.14 on.
+    has_hooks = hasattr(ProcessGroup, "register_pre_hook")
+    _undo.append(UnseenCalls(recorder, file).end if has_hooks else MethodCalls(recorder, torch, file).end)
     waits = Waits(recorder, Work)
     watch_end(recorder)
     os.register_at_fork(after_in_child=recorder.forked)
@@ -167,24 +150,8 @@ def _hook(
     # `operator.redispatch` is this, with a frame of its own.
     unbox, redispatch, now, caller = groups.unbox, operator._handle.redispatch_boxed, time.time, sys._getframe
     receive = torch.ops.c10d.recv_.default
-    blocking = _code(torch, kind) if kind in POSTS else None
-    # Arguments have group and op in boxes, and opening them takes 6 us. Torch's function has them in variables.
-    function = None if op_at is None else _code(torch, kind)
-    ops = torch.distributed.ReduceOp
-    op_numbers = {id(it): int(it) for it in vars(ops).values() if isinstance(it, ops.RedOpType)}
-    by_id, described, to_wait_for = recorder.by_id, recorder.tensors, recorder.to_wait_for
-
-    def op_of(args: tuple[Any, ...]) -> int:
-        # As `.op()`, without the search for an attribute of Python's.
-        return -1 if op_at is None else int(args[op_at]._get_method("op")())
-
-    def listed(group: Any) -> KnownGroup | None:
-        known = by_id.get(id(group))
-        return known if known is not None and known.is_of() is group else None
-
-    def group_of(args: tuple[Any, ...]) -> KnownGroup:
-        group = unbox(args[group_at])
-        return listed(group) or recorder.group(group)
+    blocking = code_of(torch, kind) if kind in POSTS else None
+    known, to_wait_for = recorder.known, recorder.to_wait_for
 
     def see(args: tuple[Any, ...]) -> _Seen:
         # Groups and lines are written into the record when they are first seen: it must be there.
@@ -193,11 +160,9 @@ def _hook(
         # A thread of C++ alone has no frame but the hook's. That one, if its own call kept it, would keep tensors until
         # garbage is collected.
         frame = caller(1).f_back
-        if function is None or frame is None or frame.f_code is not function:
-            return group_of(args), op_of(args), recorder.site(frame), frame
-        variables = frame.f_locals
-        group, op = listed(variables.get("group")), op_numbers.get(id(variables.get("op")))
-        return group or group_of(args), op_of(args) if op is None else op, recorder.site(frame), frame
+        # As `.op()`, without the search for an attribute of Python's.
+        op = -1 if op_at is None else int(args[op_at]._get_method("op")())
+        return known(unbox(args[group_at])), op, recorder.site(frame), frame
 
     def look(args: tuple[Any, ...], seen: _Seen) -> NextCall:
         group, op, site, frame = seen
@@ -206,28 +171,19 @@ def _hook(
 
     def record(ring: Ring, args: tuple[Any, ...], seen: _Seen) -> int:
         group, op, site, _ = seen
-        peer = tag = root = -1
-        if root_at is not None:
-            root = group.rank(args[root_at])
-        if tag_at is not None:
-            tag = args[tag_at]
-            peer = group.rank(args[peer_at]) if peer_at is not None else -1
-            number = group.next_in_channel(code, peer, tag)
-        else:
-            number = group.calls = group.calls + 1
-        if tensors_at is None:
-            dtype, count, flags, dimensions, elements, shape = 0, 0, 0, 0, 0, NO_SHAPE
-        else:
-            tensors = args[tensors_at]
-            dtype, count, flags, dimensions, elements, shape = described(
-                tensors if type(tensors) is list else (tensors,)
-            )
-        if async_at < len(args) and args[async_at]:
-            flags |= IS_ASYNC
-        return ring.begin(
-            now(), number, code, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
-            elements, shape,
-        )  # fmt: skip
+        tensors = None if tensors_at is None else args[tensors_at]
+        return recorder.begin(
+            ring,
+            code,
+            group,
+            site,
+            tensors if tensors is None or type(tensors) is list else (tensors,),
+            op,
+            -1 if root_at is None else args[root_at],
+            -1 if peer_at is None else args[peer_at],
+            -1 if tag_at is None else args[tag_at],
+            async_at < len(args) and args[async_at],
+        )
 
     def entering(rest: Any, args: tuple[Any, ...]) -> Callable[[int | None], Any]:
         def enter(source: int | None) -> Any:
@@ -286,12 +242,6 @@ def _hook(
         return result
 
     return hook
-
-
-def _code(torch: Any, kind: str) -> CodeType | None:
-    """That of torch.distributed's function of this name; None: it has none."""
-    function = getattr(torch.distributed, kind, None)
-    return inspect.unwrap(function).__code__ if isinstance(function, FunctionType) else None
 
 
 def _is_called_by(frame: FrameType | None, code: CodeType) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of the groups and lines that call, and the record into which calls are written."""
+"""What is known of the groups that call, and the record into which calls are written."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from time import time as _now
+from typing import Any
 
 from .followed import Followed
-from .next_call import Admit, NextCall
-from .ring import DTYPES, NO_SHAPE, ON_DEVICE, Ring, packed_shape
+from .next_call import POSTS, Admit, NextCall
+from .ring import DTYPES, IS_ASYNC, KINDS, NO_SHAPE, ON_DEVICE, Ring, packed_shape
+from .sites import Site, Sites
 
-_DEEPEST = 40
-_FURTHEST = 12
-"""Frames between the line of a library that calls and the script's: each costs time in every such call."""
 _MOST_SHAPES = 4096
+_NO_TENSORS = 0, 0, 0, 0, 0, NO_SHAPE
+_POSTS = tuple(KINDS.index(it) for it in POSTS)
 
 
 class KnownGroup:
@@ -27,11 +27,19 @@ class KnownGroup:
         self.number = number
         self.key = key
         self.name = name
-        # By reference: a new group may get the address of the one that was destroyed.
-        self.is_of = weakref.ref(group)
         self.ranks = ranks
+        self.entries: dict[str, Callable[..., Any]] = {}
+        """Methods of its backend, by name. Kept for no longer than the group: what it is connected to ends with it."""
+        self.show(group)
         self.calls = 0
         self.channels: dict[tuple[int | str, int, int], int] = {}
+
+    def show(self, group: Any) -> None:
+        """Says which object of torch's it is."""
+        entries = self.entries
+        entries.clear()
+        # By reference: a new group may get the address of the one that was destroyed.
+        self.is_of = weakref.ref(group, lambda _: entries.clear())
 
     def next_in_channel(self, kind: int | str, peer: int, tag: int) -> int:
         """Counts a send or a receive."""
@@ -42,23 +50,6 @@ class KnownGroup:
     def rank(self, in_group: int) -> int:
         """A member's rank in the job."""
         return self.ranks[in_group] if 0 <= in_group < len(self.ranks) else in_group
-
-
-class Site(NamedTuple):
-    """A line of code that calls. `number`: of its text in the record; 0: it has none.
-
-    `text`: "file:line"; of a line of a library that a script's has led to, "loop.py:7 < file:line".
-    """
-
-    number: int
-    text: str
-    codes: tuple[CodeType, ...]
-    """Kept, as their identities are the key."""
-    is_of_library: bool = False
-
-
-NOWHERE = Site(0, "", ())
-"""No Python calls, as in a backward pass."""
 
 
 class Recorder:
@@ -73,19 +64,19 @@ class Recorder:
         self.admit: Admit | None = None
         self.written: Ring | None = None
         self.pid = os.getpid()
-        self.by_id: dict[int, KnownGroup] = {}
+        self._by_id: dict[int, KnownGroup] = {}
         """Groups that torch lists, by identity of torch's object: that of one which is gone may be another's now."""
         self._groups: dict[str, KnownGroup] = {}
-        self._sites: dict[tuple[int, ...], Site] = {}
+        self._sites = Sites(torch, self._text)
         self._shapes: dict[Any, tuple[int, bytes, int]] = {}
-        # Code of ours and of torch, by identity: a code object hashes all of its instructions.
-        self._own_code: dict[int, CodeType] = {}
-        self._library_code: dict[int, CodeType] = {}
-        self._own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
         self.dtypes = {
             getattr(torch, name): at for at, name in enumerate(DTYPES) if name and hasattr(torch, name)
         }
         self.is_broken = False
+        self.is_hooked = True
+        """Whether what sees calls has not been taken back."""
+        self.site = self._sites.of
+        """Of a frame."""
         self.new_group: Callable[[Any, KnownGroup], None] | None = None
         """Is called with each group that torch lists, when it is seen for the first time."""
         self.followed = Followed()
@@ -108,8 +99,12 @@ class Recorder:
                 print(f"rankbridge watch: rank {rank} is not recorded: {error}", file=sys.stderr)
         return self.written
 
-    def group(self, group: Any) -> KnownGroup:
+    def known(self, group: Any) -> KnownGroup:
         """What is known of a group, which is written at its first call."""
+        known = self._by_id.get(id(group))
+        return known if known is not None and known.is_of() is group else self._looked_up(group)
+
+    def _looked_up(self, group: Any) -> KnownGroup:
         name = group.group_name
         known = self._groups.get(name)
         if known is None or (known.is_of() is not group and self._is_new(group, known)):
@@ -119,13 +114,11 @@ class Recorder:
                 ranks = c10d.get_process_group_ranks(group)
             except (KeyError, ValueError, RuntimeError):
                 ranks = list(range(group.size()))
-            ring = self.written
-            content = {"group": name, "ranks": ranks, "description": group.group_desc}
-            number = ring.text(content) if ring is not None else 0
+            number = self._text({"group": name, "ranks": ranks, "description": group.group_desc})
             shown = _name_for_people(name, group.group_desc)
             known = self._groups[name] = KnownGroup(number, name, shown, group, ranks)
             if group in c10d._world.pg_names:
-                self.by_id[id(group)] = known
+                self._by_id[id(group)] = known
                 if self.new_group is not None:
                     self.new_group(group, known)
         return known
@@ -136,69 +129,55 @@ class Recorder:
 
         if group in c10d._world.pg_names:
             return True
-        known.is_of = weakref.ref(group)
+        known.show(group)
         return False
 
-    def site(self, frame: FrameType | None) -> Site:
-        """The line outside of torch that calls, from this frame outwards; of a library, with the script's line."""
-        for _ in range(_DEEPEST):
-            # A thread of C++ alone has none.
-            if frame is None:
-                break
-            code = frame.f_code
-            key = id(code)
-            if key not in self._own_code:
-                known = self._sites.get((key, frame.f_lasti))
-                if known is None and code.co_filename.startswith(self._own):
-                    self._own_code[key] = code
-                else:
-                    known = known or self._new_site((frame,))
-                    return self._with_script(known, frame) if known.is_of_library else known
-            frame = frame.f_back
-        return NOWHERE
+    def _text(self, content: dict[str, Any]) -> int:
+        return self.written.text(content) if self.written is not None else 0
 
-    def _with_script(self, site: Site, library: FrameType) -> Site:
-        frame = library.f_back
-        for _ in range(_FURTHEST):
-            if frame is None:
-                break
-            code = frame.f_code
-            key = id(code)
-            if key not in self._library_code:
-                known = self._sites.get((id(library.f_code), library.f_lasti, key, frame.f_lasti))
-                if known is not None:
-                    return known
-                if not _is_library(code.co_filename) and not code.co_filename.startswith(self._own):
-                    return self._new_site((library, frame))
-                self._library_code[key] = code
-            frame = frame.f_back
-        return site
+    def begin(
+        self,
+        ring: Ring,
+        kind: int,
+        group: KnownGroup,
+        site: Site,
+        tensors: Sequence[Any] | None,
+        op: int,
+        root: int,
+        peer: int,
+        tag: int,
+        is_async: bool | None,
+    ) -> int:
+        """Writes a call that is about to be entered; returns where it is in the record.
 
-    def _new_site(self, frames: tuple[FrameType, ...]) -> Site:
-        """`frames`: of the line that calls, and of the script's, if that is another one."""
-        inner, script = frames[0], frames[-1]
-        code, file = script.f_code, script.f_code.co_filename
-        via = via_name = ""
-        if script is not inner:
-            via = f"{os.path.basename(inner.f_code.co_filename)}:{inner.f_lineno} < "
-            via_name = f"{inner.f_code.co_name} {via}"
-        content = {"site": f"{via_name}{code.co_name}", "file": file, "line": script.f_lineno}
-        number = self.written.text(content) if self.written is not None else 0
-        key = tuple(part for it in frames for part in (id(it.f_code), it.f_lasti))
-        site = self._sites[key] = Site(
-            number, f"{via}{file}:{script.f_lineno}", tuple(it.f_code for it in frames), _is_library(file)
-        )
-        return site
+        `kind`, `op`: by their numbers. `root`, `peer`: ranks in the group. -1: it has none.
+        """
+        if root >= 0:
+            root = group.rank(root)
+        if kind in _POSTS:
+            if peer >= 0:
+                peer = group.rank(peer)
+            number = group.next_in_channel(kind, peer, tag)
+        else:
+            number = group.calls = group.calls + 1
+        dtype, count, flags, dimensions, elements, shape = self._tensors(tensors) if tensors else _NO_TENSORS
+        if is_async:
+            flags |= IS_ASYNC
+        return ring.begin(
+            _now(), number, kind, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
+            elements, shape,
+        )  # fmt: skip
 
-    def tensors(self, tensors: Sequence[Any]) -> tuple[int, int, int, int, int, bytes]:
+    def _tensors(self, tensors: Sequence[Any]) -> tuple[int, int, int, int, int, bytes]:
         """Of tensors, or of lists of them: dtype, count, flags, dimensions, elements of all, and shape of the first."""
         while tensors and type(tensors[0]) is list:
             tensors = tensors[0]
+        if not tensors:
+            return _NO_TENSORS
         count = len(tensors)
-        if not count:
-            return 0, 0, 0, 0, 0, NO_SHAPE
         first = tensors[0]
-        dimensions, shape, elements = self.shape(first.shape)
+        size = first.shape
+        dimensions, shape, elements = self._shapes.get(size) or self.shape(size)
         if count > 1:
             elements = sum(it.numel() for it in tensors)
         return (
@@ -221,10 +200,16 @@ class Recorder:
             self.written = None
             print(f"rankbridge watch: rank {_place()[0]} is no longer recorded: {error!r}", file=sys.stderr)
 
+    def forget_entries(self) -> None:
+        """Lets the backend of each group be looked up again."""
+        for it in self._groups.values():
+            it.entries.clear()
+
     def forget_groups(self) -> None:
         """Lets each group and line be written again, into a record that has begun after they were seen."""
-        for it in (self._groups, self._sites, self.by_id):
-            it.clear()
+        self._groups.clear()
+        self._by_id.clear()
+        self._sites.forget()
 
     def forked(self) -> None:
         """A process that a rank has forked is not watched. One that was forked before may become a rank itself."""
@@ -232,15 +217,6 @@ class Recorder:
             self.pid = os.getpid()
         else:
             self.written, self.is_broken = None, True
-
-
-_PACKAGES = ("/site-packages/", "/dist-packages/")
-_STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
-
-
-def _is_library(file: str) -> bool:
-    """Whether code of this file is of an installed package, or of Python itself."""
-    return file.startswith(_STANDARD) or any(it in file for it in _PACKAGES)
 
 
 def _name_for_people(name: str, description: str) -> str:

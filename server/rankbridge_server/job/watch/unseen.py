@@ -12,7 +12,7 @@ from typing import Any
 
 from .next_call import POSTS
 from .recorder import KnownGroup, Recorder
-from .ring import IS_ASYNC, KINDS, Ring
+from .ring import KINDS, Ring
 
 _KINDS = {
     "SEND": "send",
@@ -30,7 +30,6 @@ _KINDS = {
 """By torch's names. It has one for all operators of a kind."""
 _HOOK_ID = 0x72616E6B
 """A group knows its hooks by numbers: whoever else hooks it takes another one."""
-_NO_TAG = -1
 
 
 class UnseenCalls:
@@ -89,23 +88,19 @@ class UnseenCalls:
             self._recorder.complain(error)
 
     def _record(self, ring: Ring, kind: str, call: Any, frame: FrameType | None, known: KnownGroup) -> int:
-        code, recorder = KINDS.index(kind), self._recorder
-        root = peer = -1
-        if kind in POSTS:
-            peer = known.rank(call.root)
-            number = known.next_in_channel(code, peer, _NO_TAG)
-        else:
-            root = known.rank(call.root)
-            number = known.calls = known.calls + 1
-        dtype, count, flags, dimensions, elements, shape = recorder.tensors(
-            call.input_tensors or call.output_tensors
+        is_post = kind in POSTS
+        return self._recorder.begin(
+            ring,
+            KINDS.index(kind),
+            known,
+            self._recorder.site(frame),
+            call.input_tensors or call.output_tensors,
+            -1,
+            -1 if is_post else call.root,
+            call.root if is_post else -1,
+            -1,
+            call.async_op,
         )
-        if call.async_op:
-            flags |= IS_ASYNC
-        return ring.begin(
-            time.time(), number, code, dtype, dimensions, flags, known.number, count, recorder.site(frame).number,
-            -1, root, peer, _NO_TAG, elements, shape,
-        )  # fmt: skip
 
     def _returned(self, call: Any, under_way: dict[int, int]) -> None:
         place, ring = under_way.pop(call.op_id, None), self._recorder.written

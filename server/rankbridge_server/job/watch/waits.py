@@ -17,12 +17,13 @@ class Waits:
         self._work = work
         self._bare = bare = vars(work)["wait"]
         to_wait_for, followed, now = recorder.to_wait_for, recorder.followed, time.time
+        calls = followed.calls
         outer = recorder.waiting
 
         @wraps(work.wait)
         def wait(self: Any, *args: Any, **named: Any) -> Any:
             ring = recorder.written
-            call = followed.take(self) if followed else None
+            call = followed.take(self) if calls else None
             if ring is None and call is None:
                 return bare(self, *args, **named)
             failed: BaseException | None = None
