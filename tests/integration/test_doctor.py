@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.diagnose.faults import Program
 from tests.diagnose.jobs import descendants
 from tests.diagnose.plan import Plan
@@ -21,6 +22,8 @@ from tests.diagnose.score import score
 from tests.diagnose.variants import Variant
 from tests.support.sampling import sample, seed
 from tests.support.waiting import until
+
+from rankbridge_server.job.watch.ring import Ring
 
 BIN = Path(sys.executable).parent
 RUNS = [(it, variant) for variant in Variant for it in programs(variant).values()]
@@ -76,9 +79,14 @@ if __name__ == "__main__":
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("what", ["asleep", "waiting_for_child"])
+@pytest.mark.parametrize(
+    "what", ["asleep", "waiting_for_child", "asleep, as this process is another job's rank"]
+)
 def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path, what: str) -> None:
     """A child has the variables that its rank has set in itself, and is none."""
+    what, _, starter_is_rank = what.partition(", ")
+    assert torch.distributed.is_available()
+    record = Ring.create(tmp_path / "record", 0, 1) if starter_is_rank else None
     script = tmp_path / "spawning.py"
     script.write_text(SPAWNING)
     command = [sys.executable, str(script), str(tmp_path / "store"), what]
@@ -106,6 +114,7 @@ def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path, what:
     assert (verdict["kind"], [it["rank"] for it in verdict["culprits"]]) == ("never_called", [1])
     assert (verdict["call"], verdict["world_size"]) == ("barrier world#6", 3)
     assert verdict["culprits"][0]["condition"] == what
+    del record
 
 
 def test_a_process_that_is_no_rank_is_refused() -> None:

@@ -44,7 +44,8 @@ def find(pids: Sequence[int] = (), *, by_torchrun: bool = False) -> list[Found]:
 
     With `by_torchrun`, jobs that something else has started do not count.
     If the environment of a process names no rank, as under torch.multiprocessing, every process below it that has
-    loaded torch counts as one, and of a single process also those beside it, if it was started by one that has.
+    loaded torch counts as one, and of a single process also those beside it, if it was started by one that has, and is
+    no rank itself.
     Raises NoJob.
     """
     parents = {it: _parent(it) for it in _pids()}
@@ -82,8 +83,10 @@ def find(pids: Sequence[int] = (), *, by_torchrun: bool = False) -> list[Found]:
 
 def _without_environment(pids: Sequence[int], parents: Mapping[int, int]) -> list[Found]:
     tops = set(pids)
-    if len(pids) == 1 and _has_torch(pids[0]) and _has_torch(parents.get(pids[0], 0)):
-        tops = {parents[pids[0]]}
+    starter = parents.get(pids[0], 0)
+    # What is recorded is a rank, of another job: a launcher is not.
+    if len(pids) == 1 and _has_torch(pids[0]) and _has_torch(starter) and _recorded(starter) is None:
+        tops = {starter}
     found = [it for it in parents if tops & {it, *_ancestors(it, parents)} and _has_torch(it)]
     if not found:
         raise NoJob(
