@@ -233,7 +233,7 @@ def _entry(recorder: Recorder, cpu: Any) -> Method:
 
 
 def _forgetting(recorder: Recorder, bare: Method) -> Method:
-    """Of what gives a group another backend."""
+    """Wraps what gives a group another backend."""
 
     def register(*args: Any, **named: Any) -> Any:
         try:

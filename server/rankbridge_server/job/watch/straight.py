@@ -17,7 +17,7 @@ def straight(
 ) -> tuple[Callable[[Any, str], bool], Callable[[Any], bool]]:
     """Gives what tells which they are: of a group and an operator, and of a tensor, or a list of them, or of lists.
 
-    They are so in this thread, and where nothing is done with calls but to record them.
+    They are so in the thread that asks, while nothing is done with calls but to record them.
 
     `hooks`: the file of hooks that need not be called. Raises AttributeError: this torch does not say what is asked.
     """
