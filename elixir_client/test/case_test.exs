@@ -46,6 +46,7 @@ defmodule RankBridge.CaseTest do
   end
 
   @tag gang: [size: 2, timeout: 200]
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a test says what it wants", %{gang: gang} do
     assert Gang.size(gang) == {:ok, 2}
     began = System.monotonic_time(:millisecond)
@@ -56,6 +57,7 @@ defmodule RankBridge.CaseTest do
     assert System.monotonic_time(:millisecond) - began < 10_000
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "an option of another name is refused" do
     assert_raise ArgumentError, ~r/:sise/, fn ->
       RankBridge.Case.Wanted.read([sise: 3], nil)
@@ -75,6 +77,7 @@ defmodule RankBridge.CaseTest do
   end
 
   @tag :tmp_dir
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a failure says how the ranks are, and the next test has them as new", %{tmp_dir: folder} do
     ebin = Path.join(Mix.Project.build_path(), "lib/*/ebin")
 

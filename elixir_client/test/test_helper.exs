@@ -7,5 +7,6 @@ RankBridge.Test.Telemetry.load_first()
 ExUnit.start(
   max_cases: System.schedulers_online(),
   assert_receive_timeout: 5_000,
+  exclude: RankBridge.Test.Sampled.excluded(),
   timeout: 240_000
 )

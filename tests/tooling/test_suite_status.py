@@ -71,12 +71,14 @@ def test_ci_runs_all_and_fails_if_one_fails(tmp_path: Path, failing: str, expect
     assert done.stdout.splitlines() == ["make lint", "make test", "make site"]
 
 
-@pytest.mark.parametrize(("whole", "option", "of_elixir"), [("", "--sampled", "no"), ("1", "--whole", "1")])
+@pytest.mark.parametrize(
+    ("whole", "option", "of_elixir"), [("", "--sampled", "no 1"), ("1", "--whole", "1 no")]
+)
 def test_the_suites_have_every_test_once(tmp_path: Path, whole: str, option: str, of_elixir: str) -> None:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     (tmp_path / "elixir_client").mkdir()
     stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
-    stand_in(tmp_path / "bin" / "mix", 'echo "whole: ${RANK_BRIDGE_WHOLE-no}"')
+    stand_in(tmp_path / "bin" / "mix", 'echo "Elixir: ${RANK_BRIDGE_WHOLE-no} ${RANK_BRIDGE_SAMPLED-no}"')
     ran = execute(tmp_path, tmp_path / "scripts" / "test", WHOLE=whole).stdout.splitlines()
     runs = [line.split(" -m pytest ") for line in ran if line.startswith("python ")]
     assert all(("faulthandler_exit_on_timeout=true" in options) == (not whole) for _, options in runs)
@@ -85,7 +87,7 @@ def test_the_suites_have_every_test_once(tmp_path: Path, whole: str, option: str
     assert others == [option, *(f"--ignore={folder}" for folder in few[1:]), *workers]
     assert few[0] == option
     assert all((ROOT / folder).is_dir() for folder in few[1:])
-    assert f"whole: {of_elixir}" in ran
+    assert f"Elixir: {of_elixir}" in ran
 
 
 def test_arguments_go_to_one_run_of_pytest(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ defmodule RankBridge.Gang.EventsTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "each event is told once to each subscriber, under the name that it used" do
     Gang.subscribe(@name)
     # Once more changes nothing.

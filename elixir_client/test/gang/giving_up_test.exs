@@ -32,6 +32,7 @@ defmodule RankBridge.Gang.GivingUpTest do
       ] do
     @opts opts
     @more more
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "#{what} ends with the loss, and its supervisor starts it again", %{test: name} do
       gang = start(name, @opts ++ [arguments: ["--heartbeat-interval", "2"]])
       monitor = Process.monitor(gang)
@@ -56,6 +57,7 @@ defmodule RankBridge.Gang.GivingUpTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang whose agent is killed ends, leaves no rank, and is started again", %{test: name} do
     Gang.subscribe(name)
     gang = start(name, backend: :fake)

@@ -32,6 +32,7 @@ defmodule RankBridge.Gang.KeepaliveTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that answers no ping is given up, long before its calls are", %{ranks: ranks} do
     gang = start_supervised!({Gang, endpoints_file: ranks.file, keepalive: 3_000, timeout: @soon})
     :ok = RankBridge.await_ready(gang, @soon)

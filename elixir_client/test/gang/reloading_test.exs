@@ -45,6 +45,7 @@ defmodule RankBridge.Gang.ReloadingTest do
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "calls of others wait until the callback has brought back what was lost", context do
     %{name: name} = context
 
@@ -142,6 +143,7 @@ defmodule RankBridge.Gang.ReloadingTest do
     receive do: ({:alone, ^pid, result} -> Process.demonitor(monitor, [:flush]) && result)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a callback that fails by itself ends the gang, as it failed", context do
     %{name: name} = context
     Process.flag(:trap_exit, true)
@@ -173,6 +175,7 @@ defmodule RankBridge.Gang.ReloadingTest do
 
   defp exit_task, do: Task.await(Task.async(fn -> exit({:shutdown, :task}) end), :infinity)
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a callback that raises ends the gang with what it raised", context do
     Process.flag(:trap_exit, true)
     # What OTP logs of a crash is no news here.

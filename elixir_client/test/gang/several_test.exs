@@ -35,6 +35,7 @@ defmodule RankBridge.Gang.SeveralTest do
     assert sum(gang) == 28.0
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "two gangs in one VM know nothing of each other's losses" do
     {one, _pid} = start(__MODULE__.One, 2)
     {other, pid} = start(__MODULE__.Other, 3)

@@ -31,6 +31,7 @@ defmodule RankBridge.Gang.ShrinkingTest do
     lost
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "the others keep what they hold, under their new numbers, down to one; then the gang ends" do
     test = self()
     Gang.subscribe(@name)

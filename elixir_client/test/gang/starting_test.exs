@@ -51,6 +51,7 @@ defmodule RankBridge.Gang.StartingTest do
     assert RankBridge.await_ready(gang) == :ok
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang whose process is killed leaves no rank behind" do
     Process.flag(:trap_exit, true)
     {Gang, opts} = child(size: 2, backend: :fake)
@@ -63,6 +64,7 @@ defmodule RankBridge.Gang.StartingTest do
     OsProcess.await_gone([agent | ranks])
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang that cannot be started says why, to its supervisor as well" do
     Process.flag(:trap_exit, true)
 

@@ -14,6 +14,7 @@ defmodule RankBridge.Gang.StoppedRanksTest do
 
   defp pids(gang), do: for(status <- RankBridge.status!(gang), do: status.pid)
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that says nothing is lost, ended, and replaced", %{test: name} do
     Gang.subscribe(name)
     # Three seconds without a sign of life.

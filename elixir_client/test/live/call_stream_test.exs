@@ -271,6 +271,7 @@ defmodule RankBridge.CallStreamTest do
       %{ranks: ranks, mortal: mortal, pids: ranks.pids, stream: stream}
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "a member that is killed is told to all that wait, and then the one that is asked",
          context do
       %{mortal: gang, stream: stream, pids: [first, _second, last]} = context
@@ -309,6 +310,7 @@ defmodule RankBridge.CallStreamTest do
       assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "a rank that says nothing does not let its caller wait for ever", context do
       %{mortal: gang, stream: stream, pids: [first | _others]} = context
       OsProcess.stop(first)

@@ -34,6 +34,7 @@ defmodule RankBridge.LiveDoctorTest do
     Doctor.diagnose!(gang, patience: @patience)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that nobody calls is named, and an event says so; then the gang is healthy",
        context do
     %{gang: gang, ranks: %{pids: pids}} = context
@@ -95,6 +96,7 @@ defmodule RankBridge.LiveDoctorTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that does not answer holds up no verdict; if none answers, that is an error",
        context do
     %{gang: gang, ranks: %{pids: [first | others] = pids}} = context

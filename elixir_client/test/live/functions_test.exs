@@ -172,6 +172,7 @@ defmodule RankBridge.LiveFunctionsTest do
       assert lists(gang, tl(refs)) == [[1.0], [2.0]]
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "in a function that does not end in time says that it goes on", %{gang: gang} do
       # Long enough for it to begin on a machine that is busy.
       assert {:error, %Error{reason: :deadline_exceeded, indefinite: true}} =
@@ -350,6 +351,7 @@ defmodule RankBridge.LiveFunctionsTest do
     end
 
     @tag timeout: 180_000
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "loads it into the rank, too, that replaces one that was killed" do
       patient = ["--heartbeat-misses", "100"]
       opts = [size: 2, backend: :gloo, load: @app, arguments: patient, timeout: 60_000]

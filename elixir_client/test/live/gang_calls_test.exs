@@ -258,6 +258,7 @@ defmodule RankBridge.GangCallsTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang that is whole again has gang calls again, whoever was lost", %{test: name} do
     opts = [name: name, size: 2, command: OsProcess.rankbridge()]
     start_supervised!({Gang, opts}, id: :whole)

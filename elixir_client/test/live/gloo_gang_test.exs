@@ -16,6 +16,7 @@ defmodule RankBridge.GlooGangTest do
     %{gang: gang, ranks: ranks}
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a member that does not call is named by those who did, and the group stays healthy", %{
     gang: gang
   } do
@@ -34,6 +35,7 @@ defmodule RankBridge.GlooGangTest do
     assert RankBridge.barrier!(gang) == :ok
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that is killed is told to whoever waits for it, at once and not at the timeout",
        context do
     %{gang: gang, ranks: ranks} = context

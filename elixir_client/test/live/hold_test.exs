@@ -232,6 +232,7 @@ defmodule RankBridge.LiveHoldTest do
     assert Hold.resume!(hold) == @size
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "ranks are held after a call of a function that took long", %{gang: gang} do
     hold = opened(gang, caller: :script, slower: 0.1)
     # Longer than two ranks may begin after the third one.
@@ -452,6 +453,7 @@ defmodule RankBridge.LiveHoldTest do
   end
 
   @tag timeout: 180_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "of a rank that is lost the breakpoint is gone, and a wait for it ends" do
     opts = [size: 2, backend: :gloo, command: OsProcess.rankbridge(), timeout: 60_000]
     gang = start_supervised!({Gang, opts}, id: :losing)

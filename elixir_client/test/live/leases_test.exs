@@ -45,6 +45,7 @@ defmodule RankBridge.LeasesTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "ranks keep what is renewed, and free what a lost gang leaves", %{ranks: ranks} do
     gang = gang(ranks, lease: @lease)
     ref = RankBridge.put_rank!(gang, 1, [1, 2])

@@ -43,6 +43,7 @@ defmodule RankBridge.LocalCallStreamsTest do
     GenServer.stop(Rank.Server.of(view, 0))
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "all that a rank is asked for shares a connection, which ends with the gang", context do
     %{gang: gang, socket: socket} = context
     assert connections(socket) == 0
@@ -56,6 +57,7 @@ defmodule RankBridge.LocalCallStreamsTest do
     assert_soon(0, fn -> connections(socket) end)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "where the socket is not to be had, they go by gRPC, until it is", context do
     %{gang: gang, socket: socket} = context
     away = socket <> ".away"
@@ -82,6 +84,7 @@ defmodule RankBridge.LocalCallStreamsTest do
     assert connections(socket) == 0
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that has too many streams says so, and is called without one", context do
     %{gang: gang, view: view, ranks: ranks, socket: socket} = context
 
@@ -160,6 +163,7 @@ defmodule RankBridge.LocalCallStreamsTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "processes that push much at once get every answer", %{gang: gang, socket: socket} do
     text = String.duplicate("x", 15_000)
 

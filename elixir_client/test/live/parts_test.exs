@@ -229,6 +229,7 @@ defmodule RankBridge.LivePartsTest do
         assert servers(gang) == servers
       end
 
+      @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
       test "#{way}: a rank that says nothing lets nobody wait for ever", %{ranks: ranks} do
         %{gang: gang, view: view, unary: unary} = gang(@way, ranks)
         stopped = Enum.at(ranks.pids, 2)
@@ -320,6 +321,7 @@ defmodule RankBridge.LivePartsTest do
     for way <- [:local, :grpc] do
       @way way
 
+      @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
       test "#{way}: one that is killed during a call is told at once", %{mortal: ranks} do
         %{gang: gang, view: view, unary: unary} = gang(@way, ranks)
         [first | _others] = ranks.pids
@@ -358,6 +360,7 @@ defmodule RankBridge.LivePartsTest do
         assert [error, error, error] = errors
       end
 
+      @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
       test "#{way}: one that is told to stop answers what it has begun", %{mortal: ranks} do
         %{gang: gang, view: view} = gang(@way, ranks)
         [first, _second, last] = ranks.pids
@@ -378,6 +381,7 @@ defmodule RankBridge.LivePartsTest do
         assert {third.reason, third.indefinite} == {:unavailable, true}
       end
 
+      @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
       test "#{way}: one that is told to stop has not begun what comes later", %{mortal: ranks} do
         %{gang: gang, view: view} = gang(@way, ranks)
         OsProcess.signal(hd(ranks.pids), "TERM")
@@ -397,6 +401,7 @@ defmodule RankBridge.LivePartsTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang that is whole again has streams to all ranks again", %{test: name} do
     command = OsProcess.rankbridge()
     start_supervised!({Gang, name: name, size: 2, command: command, calls: :ranks})
@@ -413,6 +418,7 @@ defmodule RankBridge.LivePartsTest do
     end)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "the end of the gang ends its streams" do
     ranks = LiveRanks.start(2, "fake")
     on_exit(fn -> LiveRanks.stop(ranks) end)

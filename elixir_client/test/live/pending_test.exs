@@ -15,6 +15,7 @@ defmodule RankBridge.LivePendingTest do
     gang
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "who has come and who is missing is listed until all have" do
     ranks = LiveRanks.start(3, "fake")
     on_exit(fn -> LiveRanks.stop(ranks) end)
@@ -42,6 +43,7 @@ defmodule RankBridge.LivePendingTest do
     assert admissions.() == []
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that does not answer has an error, and the others answer" do
     ranks = LiveRanks.start(2, "gloo", ["--heartbeat-interval", "60"])
     on_exit(fn -> LiveRanks.stop(ranks) end)

@@ -154,6 +154,7 @@ for backend <- ["fake", "gloo"] do
                RankBridge.send(gang, 0, r0, 1, timeout: 1_000)
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "nobody waits for one that does not come, and the group is as good as before", context do
       %{gang: gang, refs: [r0 | _others]} = context
 

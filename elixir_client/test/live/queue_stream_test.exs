@@ -57,6 +57,7 @@ for {place, arguments} <- [{Near, []}, {Far, ["--no-shared-memory"]}] do
       assert_raise Error, fn -> Enum.into([1], stream) end
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "it ends when nothing comes in time, and waits for room no longer", %{gang: gang} do
       queue = queue(gang, reader_ranks_in_group: [1], max_chunks: 1)
       stream = Queue.stream(gang, queue, timeout: 1_000)
@@ -67,6 +68,7 @@ for {place, arguments} <- [{Near, []}, {Far, ["--no-shared-memory"]}] do
       RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "without a limit it waits for longer than the gang's calls", %{ranks: ranks} do
       gang = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 1_000}, id: :hasty)
       # It may take longer to connect than its calls may.
@@ -108,6 +110,7 @@ for {place, arguments} <- [{Near, []}, {Far, ["--no-shared-memory"]}] do
     end
 
     @tag timeout: 180_000
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "the loss of a rank is no end of the queue" do
       opts =
         [size: 2, backend: :gloo, command: OsProcess.rankbridge(), timeout: 60_000] ++

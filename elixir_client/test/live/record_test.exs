@@ -103,6 +103,7 @@ defmodule RankBridge.LiveRecordTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that does not answer is an error, and the others' records can be had", context do
     {:ok, view} = Gang.View.fetch(context.gang)
     last = List.last(context.ranks.pids)

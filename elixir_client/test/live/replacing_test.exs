@@ -21,6 +21,7 @@ defmodule RankBridge.ReplacingTest do
   for {kind, killed} <- [unix: 0, unix: 1, tcp: 0, tcp: 1] do
     @kind kind
     @killed killed
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "a gang outlives rank #{killed} at its #{kind} endpoint, and is formed with a new one",
          %{
            ranks: ranks
@@ -61,6 +62,7 @@ defmodule RankBridge.ReplacingTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "forming waits for a rank that does not serve yet", %{ranks: ranks} do
     for killed <- [0, 1], reduce: ranks do
       ranks ->

@@ -112,6 +112,7 @@ defmodule RankBridge.SharedMemoryTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that shares no memory, or has no room, gets and gives streams" do
     for {arguments, message} <- [
           {["--no-shared-memory"], "shares no memory"},
@@ -162,6 +163,7 @@ defmodule RankBridge.SharedMemoryTest do
     refute id in Memory.unwanted(table, false)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "wrong and closed sessions cost no memory on the rank" do
     ranks = LiveRanks.start(1, "fake", ["--max-shared-bytes", "#{16 * @mib}"])
     gang = gang(ranks)

@@ -238,6 +238,7 @@ defmodule RankBridge.Operations.ExecutionTest do
     assert length(results) == 3
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a stream that is long in coming keeps nobody beyond the deadline, nor other ranks" do
     view = PuppetRanks.view(%{}, %{2 => %{open: :ask}})
     calling = begin(view, call(deadline: 3_000))

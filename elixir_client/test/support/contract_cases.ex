@@ -3,7 +3,7 @@ defmodule RankBridge.Test.ContractCases do
 
   alias RankBridge.Proto.V1
   alias RankBridge.{Error, Tensor}
-  alias RankBridge.Test.JSON
+  alias RankBridge.Test.{JSON, Sampled}
 
   @folder Path.expand("../../../tests/contract/cases", __DIR__)
 
@@ -25,11 +25,16 @@ defmodule RankBridge.Test.ContractCases do
   def drawn(count) do
     cases = all()
 
-    if System.get_env("RANK_BRIDGE_WHOLE") do
+    if Sampled.whole?() do
       cases
     else
       one_of_each = Enum.uniq_by(cases, &{&1["operation"], &1["error"], &1["group"] != nil})
-      some = cases |> shuffled(seed()) |> Enum.take(count)
+
+      some =
+        cases
+        |> shuffled(:rand.seed_s(:exsss, :erlang.phash2(Sampled.commit())))
+        |> Enum.take(count)
+
       drawn = MapSet.new(one_of_each ++ some, & &1["case"])
       Enum.filter(cases, &(&1["case"] in drawn))
     end
@@ -43,14 +48,6 @@ defmodule RankBridge.Test.ContractCases do
       end)
 
     keyed |> Enum.sort_by(&elem(&1, 0)) |> Enum.map(&elem(&1, 1))
-  end
-
-  # The commit that is checked out. Where there is none, always the same.
-  defp seed do
-    {commit, _status} =
-      System.cmd("git", ["rev-parse", "HEAD"], cd: @folder, stderr_to_stdout: true)
-
-    :rand.seed_s(:exsss, :erlang.phash2(commit))
   end
 
   @doc "The case of a name."

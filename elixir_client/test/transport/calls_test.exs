@@ -285,6 +285,7 @@ defmodule RankBridge.Transport.CallsTest do
     end
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a thousand calls run at the same time on one connection" do
     server = GRPCServer.start(workers: 1_000)
     {:ok, channel} = Transport.connect(server.address, owner: self())
