@@ -290,6 +290,17 @@ def test_arguments_in_another_form_are_torchs_to_judge(
     assert [(it.kind, it.number) for it in calls()] == [("all_reduce", 2), ("broadcast", 3), ("barrier", 4)]
 
 
+def test_options_that_do_not_say_who_waits_go_torchs_way(
+    begin: Callable[[str], Callable[[], list[Call]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of an older torch."""
+    bare = vars(ProcessGroup)["allreduce"]
+    monkeypatch.delattr(c10d.AllreduceOptions, "asyncOp")
+    begin("gloo")
+    assert vars(ProcessGroup)["allreduce"] is bare
+    assert vars(ProcessGroup)["broadcast"] is not bare
+
+
 def test_methods_are_as_they_were_once_the_hook_is_removed(
     begin: Callable[[str], Callable[[], list[Call]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,8 +80,8 @@ class MethodCalls:
         self._enter = _entry(recorder, self._cpu)
         for its in _COLLECTIVES:
             for name in (its.method, *its.others):
-                self._watch(name, partial(self._collective, its))
-        self._watch("barrier", self._barrier)
+                self._watch(name, partial(self._collective, its), its.options)
+        self._watch("barrier", self._barrier, "BarrierOptions")
         for name in _POSTS:
             self._watch(name, partial(self._post, name))
         self._watch("_register_backend", partial(_forgetting, recorder))
@@ -92,10 +92,11 @@ class MethodCalls:
             if vars(self._group)[name] is watched:
                 setattr(self._group, name, self._bare[name])
 
-    def _watch(self, name: str, watched: Callable[[Method], Method]) -> None:
+    def _watch(self, name: str, watched: Callable[[Method], Method], options: str = "") -> None:
         bare = vars(self._group).get(name)
-        # What somebody has wrapped before would not be called.
-        if type(bare).__name__ == "instancemethod":
+        # Options of an older torch do not say whether the caller waits. What somebody has wrapped would not be called.
+        says_all = not options or hasattr(getattr(self._c10d, options, None), "asyncOp")
+        if says_all and type(bare).__name__ == "instancemethod":
             method = getattr(self._group, name)
             self._bare[name], self._watched[name] = bare, wraps(method)(watched(method))
             setattr(self._group, name, self._watched[name])
