@@ -71,6 +71,8 @@ class MethodCalls:
         self._c10d = torch._C._distributed_c10d
         self._group = self._c10d.ProcessGroup
         self._cpu = torch.device("cpu")
+        ops = torch.distributed.ReduceOp
+        self._op_numbers = {id(it): int(it) for it in vars(ops).values() if isinstance(it, ops.RedOpType)}
         self._bare: dict[str, Method] = {}
         self._watched: dict[str, Method] = {}
         try:
@@ -106,8 +108,7 @@ class MethodCalls:
         options_type = getattr(self._c10d, its.options)
         has_op, has_root = hasattr(options_type, "reduceOp"), hasattr(options_type, "rootRank")
         kind, most = OPERATORS[operator], count + its.sizes + 1
-        code, function, ops = KINDS.index(kind), code_of(self._torch, kind), self._torch.distributed.ReduceOp
-        numbers = {id(it): int(it) for it in vars(ops).values() if isinstance(it, ops.RedOpType)}
+        code, function, numbers = KINDS.index(kind), code_of(self._torch, kind), self._op_numbers
         form, has_sizes = list if its.has_lists else self._torch.Tensor, its.sizes > 0
         is_straight, is_plain, enter = self._is_straight, self._is_plain, self._enter
 
