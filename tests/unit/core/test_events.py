@@ -177,7 +177,7 @@ def test_a_gang_tells_how_its_generations_begin_and_end() -> None:
 def test_only_the_first_rank_of_a_group_tells_of_its_admissions() -> None:
     gang = LocalGang(2)
     watches = [rank.events.watch([Kind.PEER_MISSING]) for rank in gang.ranks]
-    gang.missed(barrier, [None, Barrier()], operation_id="alone", timeout=0.05)
+    gang.missed(barrier, [None, Barrier()], operation_id="alone", timeout=1.0)
     for rank in gang.ranks:
         rank.close("the test is over")
     seen = watches[0].next()
