@@ -71,6 +71,7 @@ defmodule RankBridge.PackageTest do
 
   @tag :tmp_dir
   @tag timeout: 900_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "unpacked alone, it compiles without a warning and its application starts", context do
     # Outside of the repository, so that nothing of it is found by chance.
     name = "rank_bridge-#{System.pid()}-#{System.unique_integer([:positive])}"

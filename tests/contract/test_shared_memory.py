@@ -1,4 +1,4 @@
-"""Every shared case once more, with every tensor that has elements brought and fetched by shared memory."""
+"""Shared cases once more, with every tensor that has elements brought and fetched by shared memory."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
         yield it
 
 
-@pytest.mark.parametrize("case", drawn(), ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", drawn(100), ids=lambda case: case["case"])
 def test_case(gang: Gang, case: cases.Json) -> None:
     abilities = gang[0].status().abilities
     assert abilities is not None

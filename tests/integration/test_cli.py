@@ -57,6 +57,7 @@ def test_a_program_of_calls_gives_values(gloo2: RunningGang) -> None:
     assert call(gloo2, "list") == []
 
 
+@pytest.mark.sampled
 def test_sizes_are_a_list_or_rows(gloo2: RunningGang) -> None:
     made = call(gloo2, "put", "[1, 2, 3]", "--dtype", "int64")
     parts = call(gloo2, "reduce_scatter", *ids(made), "--sizes", "1,2")
@@ -70,6 +71,7 @@ def test_sizes_are_a_list_or_rows(gloo2: RunningGang) -> None:
     call(gloo2, "release", *ids(made + parts + joined + swapped + listed[0] + listed[1]))
 
 
+@pytest.mark.sampled
 def test_values_are_json(gloo2: RunningGang) -> None:
     assert call(gloo2, "all_gather_object", '{"a": [1, null]}', "true") == [[{"a": [1, None]}, True]] * 2
     assert call(gloo2, "broadcast_object", '"x"', "--src-rank-in-group", "1") == ["x", "x"]

@@ -122,6 +122,7 @@ def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.sampled
 def test_a_function_that_does_not_return_is_found_with_its_line_also_by_the_command(tmp_path: Path) -> None:
     app, fifo = tmp_path / "app.py", tmp_path / "data"
     app.write_text(APP)

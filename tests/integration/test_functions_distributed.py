@@ -159,6 +159,7 @@ def paused(pids: Sequence[int]) -> Iterator[None]:
         pausing.join()
 
 
+@pytest.mark.sampled
 def test_ranks_that_stand_still_in_the_middle_of_a_transfer_hold_up_no_later_generation(gang: Gang) -> None:
     with paused([it.pid for it in gang.status()]):
         for number in range(10):

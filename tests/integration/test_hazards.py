@@ -191,6 +191,7 @@ def test_two_groups_that_are_entered_in_opposite_order_simply_work(hazard: Gang)
         hazard.destroy_group(group)
 
 
+@pytest.mark.sampled
 def test_a_group_used_from_two_threads_never_gives_a_wrong_result(hazard: Gang) -> None:
     def drive(value: float) -> list[str]:
         refs = hazard.put([np.full(4, value, np.float32)] * len(hazard))

@@ -143,6 +143,7 @@ def output(tmp_path_factory: pytest.TempPathFactory, quick_gangs: None) -> str:
     return run(tmp_path_factory.mktemp("it"), TESTS, "-rA").stdout
 
 
+@pytest.mark.sampled
 def test_tests_run_with_each_size_and_backend_on_gangs_that_are_used_again(output: str) -> None:
     passed = set(re.findall(r"^PASSED test_it.py::test_(\S+)", output, re.MULTILINE))
     assert passed == {

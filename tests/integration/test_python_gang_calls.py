@@ -140,6 +140,7 @@ def test_a_way_to_call_that_is_none_is_refused(gloo4: RunningGang, gang: Gang) -
         gang[0].barrier(calls="gang")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_a_rank_that_is_lost_meanwhile_fails_the_call_and_the_gang_is_whole_again(

@@ -177,6 +177,7 @@ def test_a_kind_is_received_by_its_own_kind(gang: Any, refs: Any) -> None:
     gang.barrier()
 
 
+@pytest.mark.sampled
 def test_who_does_not_come_is_named_after_the_timeout_and_nothing_is_lost(gang: Any, refs: Any) -> None:
     with pytest.raises(rankbridge.PeerMissingError) as caught:
         gang[0].send(refs[0], dst_rank_in_group=2, timeout=1.0)

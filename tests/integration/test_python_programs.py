@@ -234,6 +234,7 @@ def test_a_program_has_the_outcome_of_its_id(gang: Any, refs: Any) -> None:
     assert lists(gang, refs) == [[6, 46]] * SIZE
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("calls", ["ranks", "gang"])
 def test_a_program_that_takes_longer_than_its_timeout_goes_on(calls: Calls, fake4: RunningGang) -> None:
     with rankbridge.connect(fake4.description) as gang:

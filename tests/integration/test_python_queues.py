@@ -99,6 +99,7 @@ def test_a_queue_is_found_by_its_name(gang: Any, name: str, front: str, running:
         gang.queue(name + "2")
 
 
+@pytest.mark.sampled
 def test_who_does_not_come_is_named_after_the_timeout_and_nothing_is_lost(gang: Any, name: str) -> None:
     queue = gang.new_queue(name, max_chunks=2)
     with pytest.raises(rankbridge.PeerMissingError) as caught:

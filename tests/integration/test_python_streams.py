@@ -174,6 +174,7 @@ def test_asyncio_has_streams_too(gloo4: RunningGang, way: str) -> None:
     assert asyncio.run(work()) == [[4.0]] * SIZE
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_rank_that_is_lost_fails_all_under_way_and_the_same_gang_works_again(

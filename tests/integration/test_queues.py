@@ -141,6 +141,7 @@ def test_values_of_all_kinds_and_sizes_reach_all_readers(
         assert {it.value.WhichOneof("kind") for it in written.result()} == {"none"}
 
 
+@pytest.mark.sampled
 def test_the_seventh_unread_value_times_out(gang: list[Client]) -> None:
     make(gang)
     for number in range(6):

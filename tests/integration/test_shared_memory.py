@@ -411,6 +411,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.sampled
 def test_what_a_killed_client_had_is_gone_after_its_lease(running: RunningGang, gang: Gang) -> None:
     pid = gang[0].status().pid
     assert not memory(pid)

@@ -57,6 +57,7 @@ def test_the_endpoints_file_tells_how_to_reach_every_rank_in_two_ways(gloo4: Run
             gang.barrier()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_every_rank_ends_with_the_agent(own: RunningGang, how: signal.Signals) -> None:
     with watched(own.pids) as ranks:

@@ -124,6 +124,7 @@ def listen(taker: socket.socket, server: socket.socket) -> None:
     taker.listen()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("take", [connect, listen])
 def test_who_asks_for_any_port_does_not_get_that_of_a_dead_rank(
     take: Callable[[socket.socket, socket.socket], None],
@@ -258,6 +259,7 @@ def test_an_agent_whose_reader_is_gone_goes_on_until_its_input_closes() -> None:
             assert left.alive_after(END_TIMEOUT_S) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -199,6 +199,7 @@ def test_a_script_that_imports_it_is_recorded(tmp_path: Path) -> None:
     check_recorded(run_alone(_IMPORTED, tmp_path), tmp_path)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("last", "how", "reason"),
     [
@@ -231,6 +232,7 @@ def test_the_end_of_a_rank_is_its_status(last: str, how: int, reason: str, tmp_p
 STARTUP = {"PYTHONPATH": str(Path(watch.__file__).parent / "startup"), "RANK": "0"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("guard", [{}, {"RANKBRIDGE_GUARD": "60"}], ids=["recorded", "guarded"])
 @pytest.mark.parametrize("first", ["", "import rankbridge_server.watch"], ids=["torch first", "it first"])
 def test_a_watched_script_may_import_it_too(first: str, guard: dict[str, str], tmp_path: Path) -> None:

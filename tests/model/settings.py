@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 THOROUGH = os.environ.get("RANKBRIDGE_MODEL") == "thorough"
 
 GANG = settings(
-    max_examples=10_000 if THOROUGH else 200,
+    max_examples=10_000 if THOROUGH else 100,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

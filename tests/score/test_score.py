@@ -31,7 +31,7 @@ def gang(quick_gangs: None) -> Iterator[RunningGang]:
         yield pool.gang(Wanted(4, "gloo"))
 
 
-@pytest.mark.parametrize("case", sample(CASES, 12), ids=lambda it: it.name)
+@pytest.mark.parametrize("case", sample(CASES, 6), ids=lambda it: it.name)
 def test_errors_are_as_the_label_says(case: Labelled, gang: RunningGang) -> None:
     case = patient(case)
     outcome = run(case, gang)

@@ -46,7 +46,7 @@ def test_the_tests_fail_if_either_suite_fails(
     done = execute(tmp_path, tmp_path / "scripts" / "test")
     assert done.returncode == expected
     projects = ("elixir_client", "elixir_client/compat")
-    folders = "chaos conformance contract cross_language fuzz model score tooling unit"
+    folders = "chaos conformance contract cross_language fuzz model score unit"
     beside = " ".join(["pytest", *(f"tests/{it}" for it in folders.split())])
     suites = [
         *(f"{name}: {PYTEST}" for name in ("pytest of the others", beside)),

@@ -11,6 +11,7 @@ defmodule RankBridge.Examples.ForeignJobTest do
 
   @tag timeout: 300_000
   @tag :tmp_dir
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "the groups and tensors of a job are seen while it trains, and the replica that differs is found",
        %{tmp_dir: folder} do
     refute File.read!(@script) =~ "rankbridge"

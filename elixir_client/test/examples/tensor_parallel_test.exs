@@ -9,6 +9,7 @@ defmodule RankBridge.Examples.TensorParallelTest do
   @length 6
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "requests that a lost rank cuts off fail with the rank, and are answered when they are asked again" do
     opts = [command: OsProcess.rankbridge(), arguments: ["--heartbeat-misses", "300"]]
     start_supervised!(TensorParallel.gang(opts))

@@ -29,6 +29,7 @@ defmodule RankBridge.Examples.TrainerTest do
   end
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "ranks that are killed at random change no bit", %{undisturbed: undisturbed} do
     plan = Trainer.Killer.plan(4, 60, @seed)
     report = train(steps: 60, plan: plan)
@@ -44,6 +45,7 @@ defmodule RankBridge.Examples.TrainerTest do
   end
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "with all ranks lost at once, training goes back to the checkpoint", %{
     undisturbed: undisturbed
   } do
@@ -54,6 +56,7 @@ defmodule RankBridge.Examples.TrainerTest do
   end
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang that gives up is started again, and training goes back to the checkpoint", %{
     undisturbed: undisturbed
   } do
@@ -64,6 +67,7 @@ defmodule RankBridge.Examples.TrainerTest do
   end
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a worker that dies is started again, and goes on with the weights that are on the ranks",
        %{undisturbed: undisturbed} do
     deaths = :counters.new(1, [])

@@ -19,6 +19,7 @@ defmodule RankBridge.Examples.TransformerTest do
   end
 
   @tag timeout: 300_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a rank that is killed in the middle changes no bit" do
     start_supervised!({DynamicSupervisor, name: Transformer.Runs, strategy: :one_for_one})
     undisturbed = train([])

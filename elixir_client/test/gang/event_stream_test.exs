@@ -55,8 +55,8 @@ defmodule RankBridge.Gang.EventStreamTest do
     %{ranks: ranks, name: name} = context
     events = Gang.events(name)
     assert subscribers(name) == 1
-    report(ranks, "before")
     :ok = Gang.subscribe(name)
+    report(ranks, "before")
     assert_receive {:rank_bridge, ^name, %Event{operation_id: "before"}}, @soon
 
     task = when_subscribed(name, fn -> for n <- 1..3, do: report(ranks, "#{n}") end)

@@ -90,6 +90,7 @@ defmodule RankBridge.Gang.KillsTest do
 
   defp until(question), do: if(question.(), do: :ok, else: until(question))
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "#{@kills} kills in a row, and every answer in between is right" do
     test = self()
     callback = fn _gang, %Lost{} = lost -> send(test, {:lost, lost.ranks}) && :ok end

@@ -38,6 +38,7 @@ defmodule RankBridge.Gang.LongRunTest do
   end
 
   @tag timeout: 600_000
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "#{@calls} calls leave no process, port, table or atom behind, and no memory" do
     # What is loaded or grown once, is by now.
     {:ok, modules} = :application.get_key(:rank_bridge, :modules)

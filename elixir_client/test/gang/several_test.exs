@@ -26,6 +26,7 @@ defmodule RankBridge.Gang.SeveralTest do
     sum
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang of 8" do
     {gang, _pid} = start(__MODULE__.Eight, 8)
     :ok = RankBridge.await_ready(gang, 120_000)

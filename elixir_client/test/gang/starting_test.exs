@@ -10,6 +10,7 @@ defmodule RankBridge.Gang.StartingTest do
 
   defp pids(gang), do: gang |> RankBridge.status!() |> Enum.map(& &1.pid) |> Enum.uniq()
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a gang is a child of a supervisor, is awaited by its name, and takes its ranks along" do
     children = [child(name: __MODULE__.Owned, size: 2, backend: :gloo, groups: [{"second", [1]}])]
     {:ok, supervisor} = Supervisor.start_link(children, strategy: :one_for_one)
@@ -38,6 +39,7 @@ defmodule RankBridge.Gang.StartingTest do
     assert {:error, %Error{reason: :unavailable}} = RankBridge.barrier(__MODULE__.Owned)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "calls made while the ranks are being started wait for them, or fail, as they ask" do
     {:ok, gang} = start_supervised(child(size: 2, backend: :fake))
 

@@ -301,6 +301,7 @@ defmodule RankBridge.CallStreamTest do
       assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "nobody is given a stream to a rank that is gone, also if nothing was sent on it",
          context do
       %{ranks: ranks, pids: [first | _others]} = context

@@ -56,6 +56,7 @@ defmodule RankBridge.FakeGangTest do
     for fetched <- RankBridge.get!(gang, refs), do: assert(fetched.data == data)
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "a tensor of 256 MiB comes back whole", %{gang: gang} do
     # The length of the pattern divides no chunk, so that chunks that change places are seen.
     pattern = for number <- 1..100_003, into: "", do: <<number * 7 + div(number, 251)>>

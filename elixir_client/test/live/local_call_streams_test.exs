@@ -78,6 +78,7 @@ defmodule RankBridge.LocalCallStreamsTest do
     assert connections(socket) == 1
   end
 
+  @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
   test "ranks that are reached by TCP are called by gRPC", %{ranks: ranks, socket: socket} do
     gang = start_supervised!({Gang, LiveRanks.by_tcp(ranks)}, id: :tcp)
     assert RankBridge.barrier!(gang) == :ok
@@ -130,6 +131,7 @@ defmodule RankBridge.LocalCallStreamsTest do
       %{stream: stream, pushed: pushed}
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "the loss of the rank that is asked is told at once, and leaves open what became of it",
          context do
       %{gang: gang, stream: stream, pushed: pushed, ranks: ranks} = context
@@ -149,6 +151,7 @@ defmodule RankBridge.LocalCallStreamsTest do
       assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
+    @tag sampled: RankBridge.Test.Sampled.part(__ENV__)
     test "a rank that is told to stop answers, and has not begun what comes later", context do
       %{stream: stream, pushed: pushed, ranks: ranks} = context
       OsProcess.signal(hd(ranks.pids), "TERM")
