@@ -73,10 +73,10 @@ class MethodCalls:
         self._cpu = torch.device("cpu")
         ops = torch.distributed.ReduceOp
         self._op_numbers = {id(it): int(it) for it in vars(ops).values() if isinstance(it, ops.RedOpType)}
-        self._bare: dict[str, Method] = {}
-        self._watched: dict[str, Method] = {}
+        self._wrapped: dict[tuple[type, str], tuple[Method, Method]] = {}
+        """By class and name, what was there before, and what is there now."""
         try:
-            self._is_straight, self._is_plain = straight(torch, recorder, hooks)
+            self._is_straight, self._is_plain, look_again = straight(torch, recorder, hooks)
         except AttributeError:
             return
         self._enter = _entry(recorder, self._cpu)
@@ -86,22 +86,28 @@ class MethodCalls:
         self._watch("barrier", self._barrier, "BarrierOptions")
         for name in _POSTS:
             self._watch(name, partial(self._post, name))
-        self._watch("_register_backend", partial(_forgetting, recorder))
+        self._watch("_register_backend", partial(_followed_by, recorder.forget_entries))
+        for name in ("impl", "_destroy"):
+            self._wrap(torch.library.Library, name, partial(_followed_by, look_again))
 
     def end(self) -> None:
         """Gives torch its own back, except what somebody has wrapped since."""
-        for name, watched in self._watched.items():
-            if vars(self._group)[name] is watched:
-                setattr(self._group, name, self._bare[name])
+        for (owner, name), (bare, watched) in self._wrapped.items():
+            if vars(owner)[name] is watched:
+                setattr(owner, name, bare)
 
     def _watch(self, name: str, watched: Callable[[Method], Method], options: str = "") -> None:
         bare = vars(self._group).get(name)
         # Options of an older torch do not say whether the caller waits. What somebody has wrapped would not be called.
         says_all = not options or hasattr(getattr(self._c10d, options, None), "asyncOp")
         if says_all and type(bare).__name__ == "instancemethod":
-            method = getattr(self._group, name)
-            self._bare[name], self._watched[name] = bare, wraps(method)(watched(method))
-            setattr(self._group, name, self._watched[name])
+            self._wrap(self._group, name, watched)
+
+    def _wrap(self, owner: type, name: str, watched: Callable[[Method], Method]) -> None:
+        bare, method = vars(owner)[name], getattr(owner, name)
+        wrapped = wraps(method)(watched(method))
+        self._wrapped[owner, name] = bare, wrapped
+        setattr(owner, name, wrapped)
 
     def _collective(self, its: _Collective, bare: Method) -> Method:
         operator, method, count, read = its.operator, its.method, its.tensors, its.reads
@@ -234,13 +240,13 @@ def _entry(recorder: Recorder, cpu: Any) -> Method:
     return enter
 
 
-def _forgetting(recorder: Recorder, bare: Method) -> Method:
-    """Wraps what gives a group another backend."""
+def _followed_by(forget: Callable[[], None], bare: Method) -> Method:
+    """Wraps what makes untrue what is kept."""
 
-    def register(*args: Any, **named: Any) -> Any:
+    def change(*args: Any, **named: Any) -> Any:
         try:
             return bare(*args, **named)
         finally:
-            recorder.forget_entries()
+            forget()
 
-    return register
+    return change

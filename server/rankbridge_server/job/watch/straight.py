@@ -14,10 +14,11 @@ _NO_KERNEL = ("debug", "Meta")
 
 def straight(
     torch: Any, recorder: Recorder, hooks: str
-) -> tuple[Callable[[Any, str], bool], Callable[[Any], bool]]:
+) -> tuple[Callable[[Any, str], bool], Callable[[Any], bool], Callable[[], None]]:
     """Gives what tells which they are: of a group and an operator, and of a tensor, or a list of them, or of lists.
 
-    They are so in the thread that asks, while nothing is done with calls but to record them.
+    They are so in the thread that asks, while nothing is done with calls but to record them. The third: what is to be
+    called when somebody has hooked an operator.
 
     `hooks`: the file of hooks that need not be called. Raises AttributeError: this torch does not say what is asked.
     """
@@ -68,4 +69,4 @@ def straight(
             and has_torchs_kernels(operator)
         )
 
-    return ask, is_plain
+    return ask, is_plain, has_torchs_kernels.cache_clear
