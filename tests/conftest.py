@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--whole`, `--sampled`, `--rounds`, `--seed`."""
     parser.addoption("--whole", action="store_true", help="run all cases of matrices that are drawn from")
-    parser.addoption("--sampled", action="store_true", help="run an eighth of the tests that are marked so")
+    parser.addoption("--sampled", action="store_true", help="run a sixteenth of the tests that are marked so")
     parser.addoption("--rounds", default=1, type=int, help="of the fuzzing: how many times as much as usual")
     parser.addoption("--seed", default=None, type=int, help="of the fuzzing: repeat a run")
 
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--sampled"):
         return
     marked = [it for it in items if it.get_closest_marker("sampled")]
-    left_out = set(marked) - set(sampling.sample(marked, -(-len(marked) // 8)))
+    left_out = set(marked) - set(sampling.sample(marked, -(-len(marked) // 16)))
     config.hook.pytest_deselected(items=[it for it in items if it in left_out])
     items[:] = [it for it in items if it not in left_out]
 

@@ -62,9 +62,19 @@ import os, subprocess, sys, time
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-def rank(number, store, what):
-    os.environ.update(RANK=str(number), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
-    dist.init_process_group("gloo", f"file://{store}", rank=number, world_size=3)
+def load(data):
+    print("loads", flush=True)
+    data.get()
+
+def rank(number, port, what, loads):
+    os.environ.update(RANK=str(number), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group(
+        "gloo", store=dist.TCPStore("127.0.0.1", port, is_master=False), rank=number, world_size=3
+    )
+    if loads:
+        context = mp.get_context("spawn")
+        data = context.Queue()
+        context.Process(target=load, args=(data,)).start()
     for step in range(100):
         if number == 1 and step == 5:
             print("asleep", flush=True)
@@ -74,26 +84,34 @@ def rank(number, store, what):
         dist.barrier()
 
 if __name__ == "__main__":
-    mp.spawn(rank, (sys.argv[1], sys.argv[2]), nprocs=3)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    mp.spawn(rank, (store.port, sys.argv[1], "loads" in sys.argv), nprocs=3)
 """
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    "what", ["asleep", "waiting_for_child", "asleep, as this process is another job's rank"]
+    ("what", "beside"),
+    [
+        ("asleep", ""),
+        ("waiting_for_child", ""),
+        ("asleep", "this process is another job's rank"),
+        ("asleep", "each rank has a loader"),
+    ],
 )
-def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path, what: str) -> None:
+def test_ranks_whose_environment_does_not_say_so_are_asked(tmp_path: Path, what: str, beside: str) -> None:
     """A child has the variables that its rank has set in itself, and is none."""
-    what, _, starter_is_rank = what.partition(", ")
     assert torch.distributed.is_available()
-    record = Ring.create(tmp_path / "record", 0, 1) if starter_is_rank else None
+    record = Ring.create(tmp_path / "record", 0, 1) if "another job" in beside else None
+    loads = "loader" in beside
     script = tmp_path / "spawning.py"
     script.write_text(SPAWNING)
-    command = [sys.executable, str(script), str(tmp_path / "store"), what]
+    command = [sys.executable, str(script), what, *(["loads"] if loads else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout is not None
-            assert job.stdout.readline() == "asleep\n"
+            said = [job.stdout.readline() for _ in range(4 if loads else 1)]
+            assert sorted(said) == ["asleep\n", *(["loads\n"] * 3 if loads else [])]
             verdict: dict[str, Any] = {}
 
             def all_have_come() -> bool:

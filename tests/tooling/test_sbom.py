@@ -11,6 +11,8 @@ from packaging.utils import canonicalize_name
 import lock
 
 ROOT = Path(__file__).resolve().parents[2]
+# It is written where it is asked for, and is in no commit.
+pytestmark = pytest.mark.sampled
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@ defmodule RankBridge.Test.Sampled do
   @moduledoc """
   Which tests and cases a commit runs, where all of them take too long: others with each commit.
 
-  Of cases all are run if the environment has `RANK_BRIDGE_WHOLE`. Of the tests that are tagged `sampled: part(__ENV__)` an eighth
+  Of cases all are run if the environment has `RANK_BRIDGE_WHOLE`. Of the tests that are tagged `sampled: part(__ENV__)` a sixteenth
   is run if it has `RANK_BRIDGE_SAMPLED`.
   """
 
-  @parts 8
+  @parts 16
 
   @doc "The part of all these tests that has the next one, by its place."
   @spec part(Macro.Env.t()) :: non_neg_integer()

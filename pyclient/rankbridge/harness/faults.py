@@ -185,8 +185,7 @@ class Injector:
     def _do(self, fault: Mapping[str, Any]) -> None:
         signals = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT}
         for word, signum in signals.items():
-            for rank in fault.get(word, ()):
-                os.kill(self._pids[rank], signum)
+            strike([self._pids[rank] for rank in fault.get(word, ())], signum)
         for rank in fault.get("drop_link", ()):
             _drop(self._pids, rank)
         if "partition" in fault:
@@ -236,6 +235,16 @@ def _part(pids: Mapping[int, int], one: Sequence[int], other: Sequence[int]) -> 
         closed += close_between(pids[rank], pids[peer])
     if not closed:
         raise LookupError(f"ranks {list(one)} have no connection to ranks {list(other)}")
+
+
+def strike(pids: Sequence[int], signum: signal.Signals) -> None:
+    """Sends a signal to processes. Raises ProcessLookupError: one has ended, and was not just to go on."""
+    if signum == signal.SIGCONT:
+        # The agent ends a stopped rank some time after the others have lost it.
+        send(pids, signum)
+        return
+    for pid in pids:
+        os.kill(pid, signum)
 
 
 def send(pids: Sequence[int], signum: signal.Signals) -> None:

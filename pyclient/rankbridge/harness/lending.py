@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import Any
 
 from rankbridge import Formed, Gang, Group, Rank, RankBridgeError, RecordedOperation, timeline
 from rankbridge.harness.asked import Asked
-from rankbridge.harness.faults import send
+from rankbridge.harness.faults import send, strike
 from rankbridge.harness.gangs import NoGang, Pool, RunningGang, Wanted
 from rankbridge.harness.leaks import Holdings, free_shared_refs, warm_up
 from rankbridge.harness.operations import DECLARED
@@ -151,7 +150,7 @@ class LentGang:
         self._signal(ranks, signal.SIGSTOP)
 
     def cont(self, *ranks: int) -> None:
-        """Lets the processes of ranks go on."""
+        """Lets the processes of ranks go on, unless they have ended by now, as stopped ranks do that were lost."""
         self._signal(ranks, signal.SIGCONT)
 
     def form(self, *, timeout: float = FORM_TIMEOUT_S) -> Formed:
@@ -203,8 +202,7 @@ class LentGang:
             raise ValueError("ranks on the backend fake share one process: take gloo")
         self.disturbed = True
         self.asked.fault(_WORDS[signum], ranks)
-        for rank in ranks:
-            os.kill(self.pids[rank], signum)
+        strike([self.pids[rank] for rank in ranks], signum)
 
 
 class Lender:

@@ -120,7 +120,7 @@ FAULT = Record(
     {
         "kill": Word(_RANKS, "SIGKILL to the processes of these ranks."),
         "stop": Word(_RANKS, "SIGSTOP to them."),
-        "cont": Word(_RANKS, "SIGCONT to them."),
+        "cont": Word(_RANKS, "SIGCONT to them, unless they have ended by then."),
         "slow": Word(_RANKS, "They run for half of the time, until the step ends: stopped for 20 of 40 ms."),
         "drop_link": Word(_RANKS, "Closes the control links between these ranks and rank 0."),
         "partition": Word(

@@ -1,8 +1,10 @@
-"""When a call is withdrawn: its step may end at any moment meanwhile."""
+"""Faults whose call, or process, may end at any moment meanwhile."""
 
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -47,3 +49,17 @@ def test_a_call_that_never_comes_cannot_be_withdrawn() -> None:
     (failure,), rest = ended_while_asked(False, False, True)
     assert failure.startswith("the fault cannot be had: UNKNOWN_OPERATION: no operation 'it'")
     assert rest == [True]
+
+
+def test_a_stopped_process_that_was_ended_meanwhile_need_not_go_on_and_no_other_may_have_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    gang: Any = SimpleNamespace(pids={0: process.pid})
+
+    def failures(word: str) -> list[str]:
+        injector = Injector(gang, [{word: [0]}], random.Random(0))
+        injector.begin()
+        return injector.done(60)
+
+    assert failures("cont") == []
+    assert failures("stop") == failures("kill") == ["the fault cannot be had: [Errno 3] No such process"]

@@ -93,3 +93,13 @@ def test_what_a_rank_that_records_has_started_is_not_the_rank(
     other = start(**by_hand(0))
     monkeypatch.setattr(processes, "_recorded", {os.getpid(): (1, 2)}.get)
     assert [it.pid for it in find()] == [other]
+
+
+def test_what_has_torch_and_not_the_jobs_store_is_not_the_rank_if_who_started_it_has_that(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(**by_hand(1, port=3000))
+    other = start(**by_hand(0, port=3001))
+    monkeypatch.setattr(processes, "_has_torch", lambda pid: True)
+    monkeypatch.setattr(processes, "has_connection", lambda pid, port: (pid, port) == (os.getpid(), 3000))
+    assert [it.pid for it in find()] == [other]

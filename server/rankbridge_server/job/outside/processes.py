@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from . import rings
+from .connections import has_connection
 
 _BY_TORCHRUN = "TORCHELASTIC_RUN_ID"
 _JOB = ("MASTER_ADDR", "MASTER_PORT", _BY_TORCHRUN)
@@ -139,9 +140,20 @@ class _Starters:
             if self._recorded(pid) == (it.rank, it.world_size):
                 return True
             is_started = self._has_torch(pid) and self._has_torch(self._parents.get(pid, 0))
-            if is_started and _BY_TORCHRUN not in it.environment and not _has_torch(it.pid):
+            if is_started and _BY_TORCHRUN not in it.environment and _is_rank_rather_than(pid, it):
                 return True
         return False
+
+
+def _is_rank_rather_than(pid: int, it: Found) -> bool:
+    """Whether a process with torch is the rank that one which it has started claims to be.
+
+    That one has no torch, or no connection to the job's store, as a loader of data has none.
+    """
+    port = it.environment["MASTER_PORT"]
+    if not _has_torch(it.pid):
+        return True
+    return port.isdecimal() and has_connection(pid, int(port)) and not has_connection(it.pid, int(port))
 
 
 def _recorded(pid: int) -> tuple[int, int] | None:
