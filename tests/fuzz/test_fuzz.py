@@ -72,7 +72,7 @@ def generation_of(running: RunningGang) -> int:
     [
         ("", 2, {grpc.StatusCode.UNAUTHENTICATED}),
         ("observe", 6, {grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED}),
-        ("drive", 20, {grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED}),
+        ("drive", 10, {grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED}),
     ],
     ids=["nobody", "observe", "drive"],
 )

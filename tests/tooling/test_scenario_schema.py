@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "pyclient" / "rankbridge" / "harness" / "examples"
 
@@ -36,6 +38,7 @@ def spoiled(scenario: dict[str, Any], *path: str | int, value: object) -> dict[s
     return made
 
 
+@pytest.mark.sampled
 def test_it_takes_scenarios_and_refuses_what_is_none(tmp_path: Path) -> None:
     good = scenarios()
     assert len(good) >= 8
