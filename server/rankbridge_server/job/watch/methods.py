@@ -132,18 +132,21 @@ class MethodCalls:
             ):
                 return bare(group, *args, **named)
             options, tensors, frame = args[-1], args[read], _getframe(1)
-            op: int | None = -1
-            if has_op:
-                # Options make two objects for it. Torch's function has one in a variable.
-                op = numbers.get(id(frame.f_locals.get("op"))) if frame.f_code is function else None
-                if op is None:
-                    op = int(options.reduceOp.op)
+            op, is_async = -1 if not has_op else None, None
+            if has_op and frame.f_code is function:
+                # Options make objects of what torch's function has in variables.
+                variables = frame.f_locals
+                op, is_async = numbers.get(id(variables.get("op"))), variables.get("async_op")
+            if op is None:
+                op = int(options.reduceOp.op)
+            if type(is_async) is not bool:
+                is_async = options.asyncOp
             return enter(
                 group, method, args, code, frame,
                 tensors if form is list else (tensors,),
                 op,
                 options.rootRank if has_root else -1,
-                -1, -1, options.asyncOp,
+                -1, -1, is_async,
             )  # fmt: skip
 
         return call

@@ -16,7 +16,6 @@ from .ring import DTYPES, IS_ASYNC, KINDS, NO_SHAPE, ON_DEVICE, Ring, packed_sha
 from .sites import Site, Sites
 
 _MOST_SHAPES = 4096
-_NO_TENSORS = 0, 0, 0, 0, 0, NO_SHAPE
 _POSTS = tuple(KINDS.index(it) for it in POSTS)
 
 
@@ -150,6 +149,7 @@ class Recorder:
     ) -> int:
         """Writes a call that is about to be entered; returns where it is in the record.
 
+        `tensors`: or lists of them. The record has dtype and shape of the first, and how many elements all have.
         `kind`, `op`: by their numbers. `root`, `peer`: ranks in the group. -1: it has none.
         """
         if root >= 0:
@@ -160,28 +160,23 @@ class Recorder:
             number = group.next_in_channel(kind, peer, tag)
         else:
             number = group.calls = group.calls + 1
-        dtype, count, flags, dimensions, elements, shape = self._tensors(tensors) if tensors else _NO_TENSORS
+        while tensors and type(tensors[0]) is list:
+            tensors = tensors[0]
+        dtype = count = flags = dimensions = elements = 0
+        shape = NO_SHAPE
+        if tensors:
+            first, count = tensors[0], len(tensors)
+            size = first.shape
+            dimensions, shape, elements = self._shapes.get(size) or self.shape(size)
+            if count > 1:
+                elements = sum(it.numel() for it in tensors)
+            dtype = self.dtypes.get(first.dtype, 0)
+            flags = 0 if first.is_cpu else ON_DEVICE
         if is_async:
             flags |= IS_ASYNC
         return ring.begin(
             _now(), number, kind, dtype, dimensions, flags, group.number, count, site.number, op, root, peer, tag,
             elements, shape,
-        )  # fmt: skip
-
-    def _tensors(self, tensors: Sequence[Any]) -> tuple[int, int, int, int, int, bytes]:
-        """Of tensors, or of lists of them: dtype, count, flags, dimensions, elements of all, and shape of the first."""
-        while tensors and type(tensors[0]) is list:
-            tensors = tensors[0]
-        if not tensors:
-            return _NO_TENSORS
-        count = len(tensors)
-        first = tensors[0]
-        size = first.shape
-        dimensions, shape, elements = self._shapes.get(size) or self.shape(size)
-        if count > 1:
-            elements = sum(it.numel() for it in tensors)
-        return (
-            self.dtypes.get(first.dtype, 0), count, 0 if first.is_cpu else ON_DEVICE, dimensions, elements, shape,
         )  # fmt: skip
 
     def shape(self, size: Any) -> tuple[int, bytes, int]:

@@ -39,20 +39,22 @@ def straight(
         return True
 
     def is_plain(tensors: Any) -> bool:
-        if type(tensors) is tensor_type:
-            # To ask for its keys takes longer than all of this.
-            return (
-                tensors.is_cpu
-                and tensors.layout is strided
-                and not tensors.requires_grad
-                and not tensors.is_nested
-                and not tensors.is_conj()
-                and not tensors.is_neg()
-                and not tensors._is_zerotensor()
-            )
-        if type(tensors) is not list:
-            return False
-        return all(map(is_plain, tensors))
+        if type(tensors) is list:
+            for it in tensors:  # noqa: SIM110
+                if not is_plain(it):
+                    return False
+            return True
+        # To ask for its keys takes longer than all of this.
+        return (
+            type(tensors) is tensor_type
+            and tensors.is_cpu
+            and tensors.layout is strided
+            and not tensors.requires_grad
+            and not tensors.is_nested
+            and not tensors.is_conj()
+            and not tensors.is_neg()
+            and not tensors._is_zerotensor()
+        )
 
     def ask(group: Any, operator: str) -> bool:
         return (
