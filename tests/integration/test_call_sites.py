@@ -11,7 +11,7 @@ import pytest
 from tests.support.gangs import RunningGang
 
 import rankbridge
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main
 
 
 @pytest.fixture(scope="module", params=["fake4", "gloo4"])

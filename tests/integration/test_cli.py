@@ -18,7 +18,7 @@ from tests.support.gangs import RANKBRIDGE, RunningGang, up
 from rankbridge.v1 import operation_service_pb2, rank_service_pb2, ref_service_pb2
 from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
 from rankbridge.v1.ref_service_pb2_grpc import RefServiceStub
-from rankbridge_server.cli.main import COMMANDS
+from rankbridge_server.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60

@@ -28,7 +28,7 @@ from rankbridge.errors import (
     UnknownSessionError,
 )
 from rankbridge.v1 import dtype_pb2, operation_service_pb2, ref_service_pb2
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main
 from rankbridge_server.core import guests
 from rankbridge_server.core.limits import MAX_SESSIONS
 from rankbridge_server.service.gate import bearing

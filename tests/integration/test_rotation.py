@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import RankBridgeError
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main
 from rankbridge_server.core.tokens import Tokens
 
 TIMEOUT_S = 20.0

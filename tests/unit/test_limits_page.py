@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
 ROWS = re.findall(r"^\| (?P<what>.+?) \| (?P<limit>.+?) \| (?P<where>`.+?`) \|$", PAGE, re.MULTILINE)

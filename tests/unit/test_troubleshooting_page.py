@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main
 from rankbridge_server.core.errors import ErrorCode
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 def _run(options: Options) -> int:
     from click.shell_completion import get_completion_class
 
-    from .main import COMMAND_LINE
+    from .commands import COMMAND_LINE
 
     completion = get_completion_class(options.shell)
     assert completion is not None

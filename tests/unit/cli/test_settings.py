@@ -7,8 +7,7 @@ import math
 import click
 import pytest
 
-from rankbridge_server.cli import rank, up
-from rankbridge_server.cli.main import main
+from rankbridge_server.cli import main, rank, up
 
 
 @pytest.mark.parametrize("command", [up.COMMAND, rank.COMMAND])

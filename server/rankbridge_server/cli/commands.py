@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from .interrupts import interrupts_end_it
 from .options import close_output
 
 COMMANDS = {
@@ -48,7 +49,9 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{_MODULES.get(cmd_name, cmd_name)}", __package__).COMMAND
+        with interrupts_end_it():
+            module = import_module(f".{_MODULES.get(cmd_name, cmd_name)}", __package__)
+        command: click.Command = module.COMMAND
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,7 +85,7 @@ COMMAND_LINE = Commands(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
     try:
         status: int | None = COMMAND_LINE.main(arguments, prog_name="rankbridge", standalone_mode=False)
