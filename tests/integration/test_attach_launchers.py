@@ -73,7 +73,6 @@ def test_a_script_without_a_line_computes_and_ends_as_if_it_were_alone(
     assert {it: one.digests()[it] for it in both} == {it: other.digests()[it] for it in both}
 
 
-@pytest.mark.sampled
 def test_the_examples_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
