@@ -1,20 +1,26 @@
 """What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
 
 Between the two is a hook of torch's dispatcher that only goes on: what any hook in Python adds. All in turn in one run,
-block by block: hooks are installed and taken back in the same processes. Torch's backend
-`fake` has no threads: a call's CPU time is its own, and steady. On Gloo a call wakes a thread and waits for it, after
-which the rank's caches are cold, more or less by the state of the machine. Shown is the block that a quarter of all are
-faster than. With `--record-calls` it is what the record of a gang's rank adds, in place of the watch.
+block by block: hooks are installed and taken back in the same processes. Shown are medians of the blocks; what is added
+is the median of the differences within a turn. The call in C++ is one of torch's functional collectives. With
+`--record-calls` it is what the record of a gang's rank adds, in place of the watch.
+
+Torch's backend `fake` has no threads: a call's CPU time is its own. On Gloo a call wakes a thread and waits for it
+asleep. A virtual machine halts a processor on which nobody runs, by its own judgement of how long nobody will, and the
+first instructions after a halt take several times as long: the same bare call took 22 us or 32, and what was added had
+the difference in it, or not. So a loop of idle priority keeps each processor awake. It gives way to any other thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -74,11 +80,16 @@ def _in_turn(
         dist.init_process_group("gloo", address, rank=number, world_size=size, timeout=timedelta(seconds=60))
     else:
         dist.init_process_group("fake", rank=number, world_size=1, store=FakeStore())
-    tensor = torch.zeros(1)
+    tensor, group = torch.zeros(1), dist.distributed_c10d._get_default_group().group_name
+    in_cpp, wait = (
+        torch.ops._c10d_functional.all_reduce_.default,
+        torch.ops._c10d_functional.wait_tensor.default,
+    )
     kinds: dict[str, Callable[[], Any]] = {
         "all_reduce": lambda: dist.all_reduce(tensor),
         "broadcast": lambda: dist.broadcast(tensor, 0),
         "barrier": lambda: dist.barrier(),
+        "all_reduce in C++": lambda: wait(in_cpp(tensor, "sum", group)),
     }
     times: Times = {}
     for _ in range(blocks):
@@ -135,6 +146,28 @@ def measured(target: Callable[..., None], size: int, blocks: int, calls: int) ->
     return found[0]
 
 
+@contextlib.contextmanager
+def processors_awake() -> Iterator[None]:
+    """Keeps each processor from halting meanwhile, by a loop of idle priority."""
+    context = multiprocessing.get_context("spawn")
+    loops = [context.Process(target=_loop, args=(it,), daemon=True) for it in sorted(os.sched_getaffinity(0))]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.terminate()
+            loop.join()
+
+
+def _loop(processor: int) -> None:
+    os.sched_setaffinity(0, {processor})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    while True:
+        pass
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
@@ -157,17 +190,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     target = recorded if options.record_calls else rank
     print("| ranks | call | CPU us, bare | empty hook | watched | added | wall us, bare | watched |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for size in options.sizes:
-        times: Times = measured(target, size, options.blocks, options.calls)
-        for name in dict.fromkeys(name for name, _ in times):
-            bare, empty, watched = (
-                [statistics.quantiles(it)[0] * 1e6 for it in zip(*times[name, way], strict=True)]
-                for way in ("bare", "empty", "watched")
-            )
-            print(
-                f"| {size or '1, `fake`'} | {name} | {bare[0]:.1f} | {empty[0]:.1f} | {watched[0]:.1f} "
-                f"| {watched[0] - bare[0]:.1f} | {bare[1]:.0f} | {watched[1]:.0f} |"
-            )
+    with processors_awake():
+        for size in options.sizes:
+            _show(size, measured(target, size, options.blocks, options.calls))
+
+
+def _show(size: int, times: Times) -> None:
+    for name in dict.fromkeys(name for name, _ in times):
+        bare, empty, watched = (times[name, way] for way in ("bare", "empty", "watched"))
+        added = statistics.median(after[0] - before[0] for before, after in zip(bare, watched, strict=True))
+        cpu = [statistics.median(it for it, _ in blocks) for blocks in (bare, empty, watched)]
+        wall = [statistics.median(it for _, it in blocks) for blocks in (bare, watched)]
+        numbers = [f"{it * 1e6:.1f}" for it in (*cpu, added)] + [f"{it * 1e6:.0f}" for it in wall]
+        print(f"| {size or '1, `fake`'} | {name} | {' | '.join(numbers)} |", flush=True)
 
 
 if __name__ == "__main__":
