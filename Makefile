@@ -61,8 +61,9 @@ score: setup ## Labelled faulty and correct cases on real gangs, by SEED: how ri
 
 QUICK ?=
 
-bench: setup ## Measure ours beside the peers that are installed; QUICK=1: a part of it, in under three minutes
+bench: setup ## Measure ours beside the peers that are installed, and what ours adds; QUICK=1: a part of it, in a few minutes
 	@.venv/bin/python -m bench $(if $(QUICK),--quick)
+	@.venv/bin/python -m bench.overheads $(if $(QUICK),--quick)
 
 sizes: setup ## A tensor of 4 GiB, 100,000 refs, 256 ranks: time and memory of each (with 20 GiB)
 	@.venv/bin/python -m bench.sizes

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from bench.__main__ import main
 from bench.contender import Contender
+from bench.overheads.__main__ import main as overheads
 from bench.rows import ROWS
 
 pytestmark = pytest.mark.sampled
@@ -30,6 +31,16 @@ def test_it_writes_results_and_tells_of_every_row(tmp_path: Path, capsys: pytest
     for sidecars in (2, 3):
         assert [line for line in lines if line.startswith(f"| {sidecars} | gang |")]
     assert (tmp_path / "results.svg").read_text().startswith("<svg")
+
+
+def test_it_measures_what_each_thing_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert overheads(["--quick", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "overheads.md").read_text()
+    assert capsys.readouterr().out in page + "\n"
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    # Heads of five tables, and what is measured: two records, 3 x 4 calls twice, 2 x 6 guarded ones, two with a page.
+    assert len(rows) == 2 * 5 + 2 + 2 * 12 + 12 + 2
+    assert sum("reached |" in line for line in rows) == 2 + 12 + 12
 
 
 def test_ranks_of_the_native_loop_run_every_collective(tmp_path: Path) -> None:

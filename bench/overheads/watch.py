@@ -1,33 +1,27 @@
-"""What `rankbridge watch` adds to a call: `python -m bench.watch` prints CPU and wall time, bare and watched.
+"""What `rankbridge watch`, and the record of calls of the user's own code, add to a call, beside the bare call.
 
 Between the two is a hook of torch's dispatcher that only goes on: what any hook in Python adds. All in turn in one run,
-block by block: hooks are installed and taken back in the same processes. Shown are medians of the blocks; what is added
-is the median of the differences within a turn. The call in C++ is one of torch's functional collectives. With
-`--record-calls` it is what the record of a gang's rank adds, in place of the watch.
-
-Torch's backend `fake` has no threads: a call's CPU time is its own. On Gloo a call wakes a thread and waits for it
-asleep. A virtual machine halts a processor on which nobody runs, by its own judgement of how long nobody will, and the
-first instructions after a halt take several times as long: the same bare call took 22 us or 32, and what was added had
-the difference in it, or not. So a loop of idle priority keeps each processor awake. It gives way to any other thread.
+block by block: hooks are installed and taken back in the same processes.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import multiprocessing
-import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.native_rank import free_port
+from bench.overheads.awake import processors_awake
+from bench.overheads.overhead import Overhead, judged
+from bench.overheads.ranks import first_report
 
+_LIMIT_US = 15.0
+_SIZES = (0, 1, 2)
+"""Ranks on Gloo; 0: one on torch's backend `fake`."""
 _WARM_UP = 20
 Times = dict[tuple[str, str], list[tuple[float, float]]]
 """By call and way, for each block: CPU and wall time of one call, in seconds."""
@@ -72,7 +66,7 @@ def _in_turn(
     ways: dict[str, tuple[Callable[[], object], Callable[[], None]]] = {
         "bare": (lambda: None, lambda: None),
         "empty": _empty_hook(torch),
-        "watched": (begin, remove),
+        "whole": (begin, remove),
     }
     torch.set_num_threads(1)
     if size:
@@ -129,81 +123,48 @@ def _timed(call: Callable[[], Any], calls: int) -> tuple[float, float]:
     return (time.thread_time() - cpu) / calls, (time.perf_counter() - wall) / calls
 
 
-def measured(target: Callable[..., None], size: int, blocks: int, calls: int) -> Any:
-    """What rank 0 of so many ranks has reported, which run `target` as they run `rank`. 0: one, without Gloo."""
-    context = multiprocessing.get_context("spawn")
-    port = free_port()
-    pipes = [context.Pipe(duplex=False) for _ in range(max(size, 1))]
-    ranks = [
-        context.Process(target=target, args=(number, size, port, blocks, calls, theirs))
-        for number, (_, theirs) in enumerate(pipes)
-    ]
-    for it in ranks:
-        it.start()
-    found = [mine.recv() for mine, _ in pipes]
-    for it in ranks:
-        it.join()
-    return found[0]
-
-
-@contextlib.contextmanager
-def processors_awake() -> Iterator[None]:
-    """Keeps each processor from halting meanwhile, by a loop of idle priority."""
-    context = multiprocessing.get_context("spawn")
-    loops = [context.Process(target=_loop, args=(it,), daemon=True) for it in sorted(os.sched_getaffinity(0))]
-    for loop in loops:
-        loop.start()
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.terminate()
-            loop.join()
-
-
-def _loop(processor: int) -> None:
-    os.sched_setaffinity(0, {processor})
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    while True:
-        pass
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
-    parser.add_argument("--blocks", type=int, default=100, metavar="N", help="of each (default: %(default)s)")
-    parser.add_argument(
-        "--calls", type=int, default=200, metavar="N", help="in a block (default: %(default)s)"
+def watch(*, quick: bool) -> Overhead:
+    """What the watch adds."""
+    return Overhead(
+        "The watch",
+        "CPU time of a call of the smallest tensor, in a job under `rankbridge watch`. The empty hook at torch's "
+        "dispatcher only goes on; the call in C++ is one of torch's functional collectives. Medians of blocks; what is "
+        "added is the median of the differences within a turn. Torch's backend `fake` has no threads.",
+        (*_HEADS, "limit", ""),
+        [
+            (*cells, *judged(added, _LIMIT_US, " us"))
+            for added, cells in _measured(rank, blocks=4 if quick else 100, calls=200)
+        ],
     )
-    parser.add_argument(
-        "--sizes",
-        type=int,
-        nargs="+",
-        default=[0, 1, 2],
-        metavar="N",
-        help="ranks on Gloo; 0: one on torch's backend `fake` (default: 0 1 2)",
+
+
+def record_of_calls(*, quick: bool) -> Overhead:
+    """What the record of a gang's or an attached job's own calls adds."""
+    return Overhead(
+        "The record of the user's own calls",
+        "As the watch, with `--record-calls` in place of it.",
+        _HEADS,
+        [cells for _, cells in _measured(recorded, blocks=2 if quick else 40, calls=200)],
     )
-    parser.add_argument(
-        "--record-calls", action="store_true", help="measure the record of a gang's rank instead of the watch"
-    )
-    options = parser.parse_args(arguments)
-    target = recorded if options.record_calls else rank
-    print("| ranks | call | CPU us, bare | empty hook | watched | added | wall us, bare | watched |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+
+
+_HEADS = ("ranks", "call", "CPU us, bare", "empty hook", "with it", "added", "wall us, bare", "with it")
+
+
+def _measured(
+    target: Callable[..., None], blocks: int, calls: int
+) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """Of each number of ranks and kind of call, what is added, in us, and cells under `_HEADS`."""
     with processors_awake():
-        for size in options.sizes:
-            _show(size, measured(target, size, options.blocks, options.calls))
-
-
-def _show(size: int, times: Times) -> None:
-    for name in dict.fromkeys(name for name, _ in times):
-        bare, empty, watched = (times[name, way] for way in ("bare", "empty", "watched"))
-        added = statistics.median(after[0] - before[0] for before, after in zip(bare, watched, strict=True))
-        cpu = [statistics.median(it for it, _ in blocks) for blocks in (bare, empty, watched)]
-        wall = [statistics.median(it for _, it in blocks) for blocks in (bare, watched)]
-        numbers = [f"{it * 1e6:.1f}" for it in (*cpu, added)] + [f"{it * 1e6:.0f}" for it in wall]
-        print(f"| {size or '1, `fake`'} | {name} | {' | '.join(numbers)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        for size in _SIZES:
+            times: Times = first_report(target, size, blocks, calls)
+            for name in dict.fromkeys(name for name, _ in times):
+                bare, empty, whole = (times[name, way] for way in ("bare", "empty", "whole"))
+                added = (
+                    statistics.median(after[0] - before[0] for before, after in zip(bare, whole, strict=True))
+                    * 1e6
+                )
+                cpu = [statistics.median(it for it, _ in blocks) * 1e6 for blocks in (bare, empty, whole)]
+                wall = [statistics.median(it for _, it in blocks) * 1e6 for blocks in (bare, whole)]
+                numbers = [*(f"{it:.1f}" for it in (*cpu, added)), *(f"{it:.0f}" for it in wall)]
+                yield added, (str(size or "1, `fake`"), name, *numbers)

@@ -1,28 +1,29 @@
-"""What guard adds to a call of a job: `python -m bench.guard` prints times of ranks, bare and guarded.
+"""What `rankbridge watch --guard` adds to a call of a job.
 
 A `send` goes to a neighbour, which receives it and sends it back: shown is half of that, a `send` and its `recv`.
-
-Both in turn in one run, block by block: the hook is installed and taken back in the same processes. Shown are medians
-of the blocks' means on rank 0, and the median of the ratios of the blocks that follow each other.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from bench.watch import measured
+from bench.overheads.overhead import Overhead, judged
+from bench.overheads.ranks import first_report
 
-COUNTS = {"4 B": 1, "1 MB": 1 << 18, "16 MB": 1 << 22}
+_COUNTS = {"4 B": 1, "1 MB": 1 << 18, "16 MB": 1 << 22}
 """Elements of float32."""
-KINDS = ("all_reduce", "send")
+_KINDS = ("all_reduce", "send")
+_SIZES = (4, 2)
+_LARGE = 1 << 18
+_LIMIT_US, _LIMIT_RATIO = 150.0, 1.3
+"""Of small tensors, and of large ones."""
 _WARM_UP = 5
 _TIMEOUT_S = 60.0
 
@@ -49,7 +50,7 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
     with tempfile.TemporaryDirectory(prefix="rankbridge-bench-") as folder:
         ring = Ring.create(Path(folder), number, size)
     guard = Guard(_TIMEOUT_S)
-    tensors = {name: torch.zeros(count) for name, count in COUNTS.items()}
+    tensors = {name: torch.zeros(count) for name, count in _COUNTS.items()}
     neighbour = number ^ 1
 
     def there_and_back(tensor: torch.Tensor) -> None:
@@ -86,34 +87,32 @@ def rank(number: int, size: int, port: int, blocks: int, calls: int, report: Con
     dist.destroy_process_group()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.guard", description=__doc__)
-    parser.add_argument("--blocks", type=int, default=20, metavar="N", help="of each (default: %(default)s)")
-    parser.add_argument(
-        "--calls",
-        type=int,
-        default=200,
-        metavar="N",
-        help="of 4 B in a block; a tenth of the others (default: %(default)s)",
+def guard(*, quick: bool) -> Overhead:
+    """What the guard adds."""
+    return Overhead(
+        "The guard",
+        "A call under `rankbridge watch --guard`, bare and guarded in turn in one run. Medians of blocks; the median "
+        "and range of the ratios within a turn. The guard lets Gloo's loop threads yield, as a gang's do.",
+        ("ranks", "call", "bare, us", "guarded", "added", "ratio", "in blocks", "limit", ""),
+        [row for size in _SIZES for row in _measured(size, blocks=2 if quick else 20)],
     )
-    parser.add_argument(
-        "--size", type=int, default=4, choices=(2, 4, 8), help="ranks, in pairs (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
-    times: dict[tuple[str, str, bool], list[float]] = measured(
-        rank, options.size, options.blocks, options.calls
-    )
-    print("| call | bare, us | guarded | added | ratio | in blocks |\n| --- | --- | --- | --- | --- | --- |")
-    for kind, name in product(KINDS, COUNTS):
+
+
+def _measured(size: int, blocks: int) -> Iterator[tuple[str, ...]]:
+    times: dict[tuple[str, str, bool], list[float]] = first_report(rank, size, blocks, 200)
+    for kind, name in product(_KINDS, _COUNTS):
         bare, guarded = times[kind, name, False], times[kind, name, True]
-        medians = [statistics.median(it) * 1e6 for it in (bare, guarded)]
+        before, after = (statistics.median(it) * 1e6 for it in (bare, guarded))
         ratios = [b / a for a, b in zip(bare, guarded, strict=True)]
-        print(
-            f"| `{kind}` of {name} | {medians[0]:,.0f} | {medians[1]:,.0f} | {medians[1] - medians[0]:,.0f} "
-            f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"
+        ratio = statistics.median(ratios)
+        is_large = _COUNTS[name] >= _LARGE
+        yield (
+            str(size),
+            f"`{kind}` of {name}",
+            f"{before:,.0f}",
+            f"{after:,.0f}",
+            f"{after - before:,.0f}",
+            f"{ratio:.2f}",
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+            *(judged(ratio, _LIMIT_RATIO) if is_large else judged(after - before, _LIMIT_US, " us")),
         )
-
-
-if __name__ == "__main__":
-    main()

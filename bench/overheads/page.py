@@ -1,8 +1,7 @@
-"""`python -m bench.page`: what an open live page costs a gang, as the ratio of its times with and without a browser."""
+"""What an open live page costs a gang: its times with and without a browser, by turns."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,9 +17,11 @@ import numpy as np
 
 import rankbridge
 from bench.gang import ARGUMENTS, gang
+from bench.overheads.overhead import Overhead
 
 MOVED = {"4 B": 1, "1 MB": 250_000}
 """Elements of float32 of each member."""
+_SIZE = 4
 BLOCK_S = 2.0
 SETTLED_S = 1.0
 # What a browser reads, from another process, as a browser is.
@@ -95,16 +96,20 @@ def compared(call: Callable[[], object], pids: Sequence[int], url: str, rounds: 
     return seen, unseen
 
 
-def main() -> None:
-    """Prints a line for each size."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=4, help="ranks (default: %(default)s)")
-    parser.add_argument(
-        "--rounds", type=int, default=10, help="with a browser and without (default: %(default)s)"
+def page(*, quick: bool) -> Overhead:
+    """What an open page adds."""
+    return Overhead(
+        "An open page",
+        f"An `all_reduce` in place, by a gang call to {_SIZE} ranks, while a browser has the page open, and while none "
+        "has.",
+        ("all_reduce of", "closed, us", "open", "ratio", "CPU us of a rank, closed", "open", "ratio"),
+        list(_measured(rounds=1 if quick else 10)),
     )
-    options = parser.parse_args()
+
+
+def _measured(rounds: int) -> Iterator[tuple[str, ...]]:
     with (
-        gang(options.size, (*ARGUMENTS, "--page", "127.0.0.1:0")) as endpoints,
+        gang(_SIZE, (*ARGUMENTS, "--page", "127.0.0.1:0")) as endpoints,
         rankbridge.connect(str(endpoints)) as made,
     ):
         described = json.loads(Path(endpoints).read_text())
@@ -117,14 +122,13 @@ def main() -> None:
 
             # The first calls of a gang are slower.
             Blocks(call, pids).run()
-            seen, unseen = compared(call, pids, described["page"], options.rounds)
-            print(
-                f"all_reduce {name:5} open/closed {seen.took_us / unseen.took_us:.3f}, {seen.took_us:.0f} us, "
-                f"{unseen.took_us:.0f} us   a rank's CPU {seen.cpu_us / unseen.cpu_us:.3f}, {seen.cpu_us:.0f} us, "
-                f"{unseen.cpu_us:.0f} us",
-                flush=True,
+            seen, unseen = compared(call, pids, described["page"], rounds)
+            yield (
+                name,
+                f"{unseen.took_us:,.0f}",
+                f"{seen.took_us:,.0f}",
+                f"{seen.took_us / unseen.took_us:.2f}",
+                f"{unseen.cpu_us:,.0f}",
+                f"{seen.cpu_us:,.0f}",
+                f"{seen.cpu_us / unseen.cpu_us:.2f}",
             )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""What an operation in a rank's record costs: `python -m bench.record` prints its CPU time and its memory."""
+"""What an operation in a rank's record costs: CPU time and memory."""
 
 from __future__ import annotations
 
@@ -6,30 +6,39 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.overheads.overhead import Overhead, judged
 from rankbridge_server.core.errors import Phase, Place
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.record.memory import size_of
 from rankbridge_server.core.record.record import Record
 from rankbridge_server.core.task import Task
 
-_BLOCKS = 200
 _TASKS = 1000
+_LIMIT_US = 2.0
 
 
-def main() -> None:
-    """Prints what the record adds to the life of a task, in the fastest block of tasks; and the size of a record."""
-    size = Limits().max_record
+def record(*, quick: bool) -> Overhead:
+    """What the record adds to the life of a task, and the size of what it keeps."""
+    size, blocks = Limits().max_record, 20 if quick else 200
+    rows = []
     with TemporaryDirectory() as folder:
-        for where, record in (("memory", Record(size)), ("a file", Record(size, Path(folder, "record")))):
-            bare, recorded = _fastest(None), _fastest(record)
-            print(f"{(recorded - bare) * 1e6:.2f} us for each operation, in {where}")
-    print(f"{size_of(size) / size:.0f} bytes for each that is kept, {size_of(size) / 1e6:.1f} MB for {size}")
+        for where, kept in (("memory", Record(size)), ("a file", Record(size, Path(folder, "record")))):
+            added = (_fastest(kept, blocks) - _fastest(None, blocks)) * 1e6
+            rows.append(
+                (where, f"{added:.2f}", *judged(added, _LIMIT_US, " us"), f"{size_of(size) / size:.0f}")
+            )
+    return Overhead(
+        "The record",
+        f"CPU time of an operation of a controller, in the fastest of {blocks} blocks of {_TASKS}; it keeps {size:,}.",
+        ("record in", "us for each", "limit", "", "bytes for each"),
+        rows,
+    )
 
 
-def _fastest(record: Record | None) -> float:
+def _fastest(record: Record | None, blocks: int) -> float:
     """Seconds of CPU for a task that is announced, enters the backend, and goes well."""
     best = 1.0
-    for _ in range(_BLOCKS):
+    for _ in range(blocks):
         tasks = [_task(number) for number in range(_TASKS)]
         began = time.process_time()
         for task in tasks:
@@ -47,7 +56,3 @@ def _fastest(record: Record | None) -> float:
 def _task(number: int) -> Task:
     place = Place(rank=0, group="world", operation="all_reduce", operation_id=f"{number:032x}", generation=1)
     return Task(place, 1.0, "session", site="/home/me/train.py:12")
-
-
-if __name__ == "__main__":
-    main()
