@@ -70,6 +70,7 @@ defmodule RankBridge.Gang.LongRunTest do
 
   test "code that is loaded anew does not disturb a call, nor the gang" do
     gang = Process.whereis(__MODULE__)
+    connections = connections(gang)
     # It waits for the other rank.
     waiting =
       Task.async(fn ->
@@ -92,10 +93,11 @@ defmodule RankBridge.Gang.LongRunTest do
     assert Process.whereis(__MODULE__) == gang
     call()
 
-    # Whoever still runs what was there before is ended now: a watch, but not the gang.
+    # Whoever still runs what was there before is ended now: a watch, but neither the gang nor its connections.
     for module <- modules, do: :code.purge(module)
     call()
     assert Process.whereis(__MODULE__) == gang
+    assert connections(gang) == connections
     :ok = Gang.subscribe(__MODULE__)
 
     # Time enough to be admitted: a call that is still in its queue then is withdrawn, and blames nobody.
@@ -103,6 +105,15 @@ defmodule RankBridge.Gang.LongRunTest do
              RankBridge.Operations.call_rank(__MODULE__, 0, :barrier, nil, timeout: 2_000)
 
     assert_receive {:rank_bridge, __MODULE__, %{kind: :peer_missing, ranks: [1]}}, 30_000
+  end
+
+  defp connections(gang) do
+    supervisor = {RankBridge.Transport.Supervisor, gang, :connections}
+
+    children =
+      DynamicSupervisor.which_children({:via, Registry, {RankBridge.Registry, supervisor}})
+
+    children |> Enum.map(fn {_id, pid, _type, [module]} -> {module, pid} end) |> Enum.sort()
   end
 
   defp until(question), do: if(question.(), do: :ok, else: until(question))

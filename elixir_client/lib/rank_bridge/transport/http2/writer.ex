@@ -2,29 +2,33 @@ defmodule RankBridge.Transport.HTTP2.Writer do
   @moduledoc false
   # The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
   # connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
+  #
+  # A GenServer, so that a writer with nothing to do has no code of ours on its stack: it outlives code that is loaded anew.
 
-  use Task, restart: :temporary
+  use GenServer, restart: :temporary
 
   alias RankBridge.Transport.Socket
 
   # Writes that wait are joined up to about so many bytes.
   @join 262_144
 
+  @typep attached :: %{
+           socket: Socket.t(),
+           owner: pid(),
+           grain: pos_integer(),
+           done: non_neg_integer(),
+           failed?: boolean()
+         }
+
   @doc "Starts a writer, which waits for its socket."
-  @spec start_link(term()) :: {:ok, pid()}
-  def start_link(_opts), do: Task.start_link(__MODULE__, :run, [])
+  @spec start_link(term()) :: GenServer.on_start()
+  def start_link(_opts), do: GenServer.start_link(__MODULE__, nil)
 
   @doc "Gives the writer the calling process's socket; it reports to that process every `grain` bytes."
   @spec attach(pid(), Socket.t(), pos_integer()) :: :ok
   def attach(writer, socket, grain) do
     send(writer, {:attach, self(), socket, grain})
     :ok
-  end
-
-  @doc false
-  @spec run() :: no_return()
-  def run do
-    receive do: ({:attach, owner, socket, grain} -> loop(socket, owner, grain, 0))
   end
 
   @doc "Hands over bytes to write."
@@ -47,21 +51,38 @@ defmodule RankBridge.Transport.HTTP2.Writer do
     end
   end
 
-  defp loop(socket, owner, grain, done) do
-    receive do
-      {:write, data, bytes} ->
-        {data, bytes} = join(data, bytes)
+  @impl GenServer
+  @spec init(nil) :: {:ok, nil}
+  def init(nil), do: {:ok, nil}
 
-        case Socket.send(socket, data) do
-          :ok -> loop(socket, owner, grain, report(owner, done + bytes, grain))
-          {:error, reason} -> failed(owner, reason)
-        end
+  @impl GenServer
+  @spec handle_info(term(), nil | attached()) :: {:noreply, attached()}
+  def handle_info({:attach, owner, socket, grain}, nil),
+    do: {:noreply, %{socket: socket, owner: owner, grain: grain, done: 0, failed?: false}}
 
-      {:flush, ref} ->
-        send(owner, {ref, :flushed})
-        loop(socket, owner, grain, done)
+  # Why the connection ended may still be waiting to be read, so this is not the end yet.
+  def handle_info({:write, _data, _bytes}, %{failed?: true} = state), do: {:noreply, state}
+
+  def handle_info({:write, data, bytes}, state) do
+    {data, bytes} = join(data, bytes)
+
+    case Socket.send(state.socket, data) do
+      :ok ->
+        {:noreply, report(%{state | done: state.done + bytes})}
+
+      {:error, reason} ->
+        send(state.owner, {:write_failed, reason})
+        {:noreply, %{state | failed?: true}}
     end
   end
+
+  def handle_info({:flush, ref}, state) do
+    send(state.owner, {ref, :flushed})
+    {:noreply, state}
+  end
+
+  # The owner has closed the socket while this process waited to send.
+  def handle_info({:"$socket", _socket, _kind, _info}, state), do: {:noreply, state}
 
   defp join(data, bytes) when bytes >= @join, do: {data, bytes}
 
@@ -73,27 +94,10 @@ defmodule RankBridge.Transport.HTTP2.Writer do
     end
   end
 
-  defp report(owner, done, grain) when done >= grain do
-    send(owner, {:written, done})
-    0
+  defp report(%{done: done, grain: grain} = state) when done >= grain do
+    send(state.owner, {:written, done})
+    %{state | done: 0}
   end
 
-  defp report(_owner, done, _grain), do: done
-
-  # Why the connection ended may still be waiting to be read, so this is not the end yet.
-  defp failed(owner, reason) do
-    send(owner, {:write_failed, reason})
-    ignore(owner)
-  end
-
-  defp ignore(owner) do
-    receive do
-      {:flush, ref} ->
-        send(owner, {ref, :flushed})
-        ignore(owner)
-
-      _ ->
-        ignore(owner)
-    end
-  end
+  defp report(state), do: state
 end
