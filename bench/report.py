@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.growth import COUNTED
+from bench.markdown import table
 from bench.operation import BY_NAME, LOOP
 from bench.rows import Result
 from bench.samples import Measure, Samples
@@ -49,10 +50,10 @@ def _lines(results: Sequence[Result], samples: Samples, of: Circumstances) -> It
     yield ""
     yield "## What is to be reached"
     yield ""
-    yield from _table(["row", "ratio", "limit", "", "of means"], [_row(each, samples) for each in results])
+    yield from table(["row", "ratio", "limit", "", "of means"], [_row(each, samples) for each in results])
     for size in sorted({measure.size for measure in samples if measure.subject != GROWTH}):
         yield from ("", f"## {size} ranks", "")
-        yield from _table(
+        yield from table(
             ["operation", "by", "p50 ms", "p99 ms", "mean ms", "operations/s", "CPU ms each", "calls"],
             [_measured(measure, samples) for measure in _sorted(samples, size)],
         )
@@ -60,7 +61,7 @@ def _lines(results: Sequence[Result], samples: Samples, of: Circumstances) -> It
     yield from _memory(samples)
     if samples.missing:
         yield from ("", "## Not there", "")
-        yield from _table(
+        yield from table(
             ["what", "why"],
             [[" ".join(place).replace("_", " "), _cell(why)] for place, why in samples.missing.items()],
         )
@@ -108,25 +109,18 @@ def _growth(samples: Samples) -> Iterator[str]:
             counted = [samples.get(Measure(GROWTH, way, name, size)) for name in COUNTED]
             times = [f"{barrier.p50 * 1e3:.3g}", f"{barrier.cpu_each * 1e3:.3g}"] if barrier else ["-", "-"]
             rows.append([str(size), way, *times, *(f"{it.mean:.0f}" if it else "-" for it in counted)])
-    yield from _table(heads, rows)
+    yield from table(heads, rows)
 
 
 def _memory(samples: Samples) -> Iterator[str]:
     yield from ("", "## Memory: peak resident sizes of all processes, in sum", "")
-    yield from _table(
+    yield from table(
         ["of", "ranks", "MiB"],
         [
             [name.replace("_", " "), str(size), f"{nbytes / 2**20:.0f}"]
             for (name, size), nbytes in sorted(samples.peak_bytes.items())
         ],
     )
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def _cell(text: str) -> str:

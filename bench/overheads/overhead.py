@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.markdown import table
+
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
@@ -25,10 +27,7 @@ class Overhead:
     def lines(self) -> Iterator[str]:
         """As a section of a page."""
         yield from (f"## {self.title}", "", self.about, "")
-        yield f"| {' | '.join(self.heads)} |"
-        yield f"|{' --- |' * len(self.heads)}"
-        for row in self.rows:
-            yield f"| {' | '.join(row)} |"
+        yield from table(self.heads, self.rows)
 
 
 def judged(value: float, limit: float, unit: str = "") -> tuple[str, str]:

@@ -160,11 +160,9 @@ def _measured(
             times: Times = first_report(target, size, blocks, calls)
             for name in dict.fromkeys(name for name, _ in times):
                 bare, empty, whole = (times[name, way] for way in ("bare", "empty", "whole"))
-                added = (
-                    statistics.median(after[0] - before[0] for before, after in zip(bare, whole, strict=True))
-                    * 1e6
-                )
-                cpu = [statistics.median(it for it, _ in blocks) * 1e6 for blocks in (bare, empty, whole)]
-                wall = [statistics.median(it for _, it in blocks) * 1e6 for blocks in (bare, whole)]
+                differences = [after[0] - before[0] for before, after in zip(bare, whole, strict=True)]
+                added = statistics.median(differences) * 1e6
+                cpu = [statistics.median(it for it, _ in way) * 1e6 for way in (bare, empty, whole)]
+                wall = [statistics.median(it for _, it in way) * 1e6 for way in (bare, whole)]
                 numbers = [*(f"{it:.1f}" for it in (*cpu, added)), *(f"{it:.0f}" for it in wall)]
                 yield added, (str(size or "1, `fake`"), name, *numbers)
