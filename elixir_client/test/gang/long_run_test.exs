@@ -70,7 +70,6 @@ defmodule RankBridge.Gang.LongRunTest do
 
   test "code that is loaded anew does not disturb a call, nor the gang" do
     gang = Process.whereis(__MODULE__)
-    connections = connections(gang)
     # It waits for the other rank.
     waiting =
       Task.async(fn ->
@@ -92,6 +91,7 @@ defmodule RankBridge.Gang.LongRunTest do
     assert Task.await(waiting, 30_000) == {:ok, nil}
     assert Process.whereis(__MODULE__) == gang
     call()
+    connections = connections(gang)
 
     # Whoever still runs what was there before is ended now: a watch, but neither the gang nor its connections.
     for module <- modules, do: :code.purge(module)
